@@ -1,0 +1,23 @@
+"""Where x comes from: generated data sets, MNIST, and arrays of your own."""
+
+from taggernet.data.files import load
+from taggernet.data.mnist import fixture_digits, mnist
+from taggernet.data.scenes import Scenes, infer_kind, labelled_subset
+from taggernet.data.shapes import Placements, fresh_shapes, placements, shapes
+from taggernet.data.textures import fresh_texture_mnist, texture_bank, texture_mnist
+
+__all__ = [
+    "Placements",
+    "Scenes",
+    "fixture_digits",
+    "fresh_shapes",
+    "fresh_texture_mnist",
+    "infer_kind",
+    "labelled_subset",
+    "load",
+    "mnist",
+    "placements",
+    "shapes",
+    "texture_bank",
+    "texture_mnist",
+]

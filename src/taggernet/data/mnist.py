@@ -1,0 +1,229 @@
+"""The MNIST files: find them, or download and verify them.
+
+Looked for in this order: the folder that the environment variable TAGGERNET_DATA names (and ``mnist``
+inside it), the cache folder, the mirrors. A file is used only if its unpacked bytes have the checksum of
+the original, so a file cut short or tampered with never gets further than here; packed (.gz) and unpacked
+files are both welcome.
+
+The splits follow the paper's public code: train is 0 .. 49,999, valid 50,000 .. 59,999, test the 10,000.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import os
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from taggernet.data.scenes import Array, check_choice
+
+VARIABLE = "TAGGERNET_DATA"
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+SPLITS = ("train", "valid", "test", "train+valid")
+TIMEOUT = 30.0  # seconds without a byte after which a mirror is given up
+_VALID_BEGINS = 50_000
+
+
+@dataclass(frozen=True)
+class _File:
+    """One of the four original files: its checksums and its size when unpacked."""
+
+    name: str
+    packed_md5: str
+    packed_bytes: int
+    md5: str
+    bytes: int
+
+
+_FILES = {
+    "train images": _File(
+        "train-images-idx3-ubyte",
+        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        9_912_422,
+        "6bbc9ace898e44ae57da46a324031adb",
+        47_040_016,
+    ),
+    "train labels": _File(
+        "train-labels-idx1-ubyte",
+        "d53e105ee54ea40749a09fcbcd1e9432",
+        28_881,
+        "a25bea736e30d166cdddb491f175f624",
+        60_008,
+    ),
+    "test images": _File(
+        "t10k-images-idx3-ubyte",
+        "9fb629c4189551a2d022fa330f9573f3",
+        1_648_877,
+        "2646ac647ad5339dbf082846283269ea",
+        7_840_016,
+    ),
+    "test labels": _File(
+        "t10k-labels-idx1-ubyte",
+        "ec29112dd5afa0611ce80d1b7f02629c",
+        4_542,
+        "27ae3e4e09519cfbb04c329615203637",
+        10_008,
+    ),
+}
+
+
+def mnist(split: str = "train", *, download: bool = True) -> tuple[Array, Array]:
+    """Images uint8 (n, 28, 28) and labels int64 (n,) of 'train', 'valid', 'test' or 'train+valid'."""
+    check_choice("split", split, SPLITS)
+    half = "test" if split == "test" else "train"
+    images = parse_idx(_content(_FILES[f"{half} images"], download), f"the {half} images")
+    labels = parse_idx(_content(_FILES[f"{half} labels"], download), f"the {half} labels").astype(np.int64)
+    part = {
+        "train": slice(0, _VALID_BEGINS),
+        "valid": slice(_VALID_BEGINS, None),
+    }.get(split, slice(None))
+    return images[part], labels[part]
+
+
+def fixture_digits(split: str = "train") -> tuple[Array, Array]:
+    """A few real digits that travel with the package: 400 of train, 100 of valid, 100 of test, balanced."""
+    check_choice("split", split, ("train", "valid", "test"))
+    with resources.files("taggernet.data").joinpath("digits.npz").open("rb") as file:
+        with np.load(file, allow_pickle=False) as digits:
+            return digits[f"{split}_images"], digits[f"{split}_labels"].astype(np.int64)
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: the platform's cache folder for taggernet, or XDG_CACHE_HOME's."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "taggernet"
+    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "taggernet" / "cache"
+    if sys.platform.startswith("darwin"):
+        return Path.home() / "Library" / "Caches" / "taggernet"
+    return Path.home() / ".cache" / "taggernet"
+
+
+def parse_idx(content: bytes, name: str) -> Array:
+    """The array in an idx file of unsigned bytes; a header that does not fit the content is refused."""
+    rank = content[3] if len(content) >= 4 else 0
+    if len(content) < 4 + 4 * rank or content[:3] != b"\x00\x00\x08" or not 1 <= rank <= 4:
+        raise ValueError(f"{name} is not an idx file of unsigned bytes: fetch the original file again")
+    shape = tuple(int(size) for size in np.frombuffer(content, ">u4", count=rank, offset=4))
+    count = 1
+    for size in shape:
+        count *= size
+    if len(content) - 4 - 4 * rank != count:
+        raise ValueError(
+            f"{name} should hold {count} bytes for shape {shape}, but holds {len(content) - 4 - 4 * rank}: "
+            f"it was cut short or is damaged, fetch it again"
+        )
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * rank).reshape(shape).copy()
+
+
+def _content(file: _File, download: bool) -> bytes:
+    """The verified, unpacked bytes of a file, from the first place that has it."""
+    for folder in _user_folders():
+        for path in _candidates(folder, file):
+            return _read(path, file)
+    cached = cache_folder() / "mnist" / f"{file.name}.gz"
+    for path in _candidates(cached.parent, file):
+        try:
+            return _read(path, file)
+        except ValueError:
+            if not download:
+                raise
+            path.unlink()  # ours, and of no use to anyone: fetch it again
+    if not download:
+        raise FileNotFoundError(f"{file.name}.gz was not found and download=False was given. {_advice()}")
+    _download(file, cached)
+    return _read(cached, file)
+
+
+def _user_folders() -> list[Path]:
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return []
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{VARIABLE} is set to {named!r}, which is not a folder: create it, correct it or unset it"
+        )
+    return [folder, folder / "mnist"]
+
+
+def _candidates(folder: Path, file: _File) -> list[Path]:
+    dotted = file.name.replace("-idx", ".idx")  # how some archives spell the unpacked files
+    return [path for name in (f"{file.name}.gz", file.name, dotted) if (path := folder / name).is_file()]
+
+
+def _read(path: Path, file: _File) -> bytes:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            content = stream.read(file.bytes + 1)  # a larger one is wrong anyway, and might be a bomb
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{path} was cut short or is damaged ({error}): delete it and fetch it again"
+        ) from None
+    if hashlib.md5(content, usedforsecurity=False).hexdigest() != file.md5:
+        raise ValueError(f"{path} is not the original MNIST file (md5 differs): delete it and fetch it again")
+    return content
+
+
+def _download(file: _File, target: Path) -> None:
+    """Fetch from the first mirror that delivers the very file; it appears under its name only when whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    problems = []
+    for mirror in MIRRORS:
+        try:
+            _fetch(mirror + target.name, partial, file)
+            partial.replace(target)
+            return
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            problems.append(f"{mirror}: {error}")
+        finally:
+            partial.unlink(missing_ok=True)
+    raise ConnectionError(f"{target.name} could not be downloaded ({'; '.join(problems)}). {_advice()}")
+
+
+def _fetch(url: str, partial: Path, file: _File) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    request = urllib.request.Request(url, headers={"User-Agent": "taggernet"})
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    digest = hashlib.md5(usedforsecurity=False)
+    received = 0
+    with (
+        urllib.request.urlopen(request, timeout=TIMEOUT) as response,
+        partial.open("wb") as out,
+        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+    ):
+        task = progress.add_task(partial.name.strip(".").partition(".gz")[0], total=file.packed_bytes)
+        while block := response.read(1 << 16):
+            received += len(block)
+            if received > file.packed_bytes:
+                raise ValueError(f"more than the {file.packed_bytes} bytes of the original came")
+            digest.update(block)
+            out.write(block)
+            progress.update(task, completed=received)
+    if received < file.packed_bytes:
+        raise ValueError(f"cut short: {received} of {file.packed_bytes} bytes came")
+    if digest.hexdigest() != file.packed_md5:
+        raise ValueError("the checksum (md5) is not that of the original")
+
+
+def _advice() -> str:
+    names = ", ".join(f"{file.name}.gz" for file in _FILES.values())
+    return (
+        f"Put the four original files ({names}) into a folder and set the environment variable "
+        f"{VARIABLE} to it, or put them into {cache_folder() / 'mnist'}."
+    )

@@ -1,0 +1,256 @@
+"""Scenes: what is shown (x), what belongs together in it (groups) and what it shows (classes).
+
+Every data set of this package is a ``Scenes``; ``Scenes.of`` makes one of a user's own arrays and is the
+border at which they are checked. Inside, the arrays are trusted.
+
+    n scenes · *shape the shape of one scene, e.g. (20, 20)
+
+    x        (n, *shape)   uint8 of 0 and 1 when binary, float32 when real
+    groups   (n, *shape)   true group of each element, counted from 1; 0 = unscored
+    classes  (n,) or (n, c)  true class(es) of each scene; -1 = no label
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from taggernet.randomness import Key
+
+Array = npt.NDArray[Any]
+Kind = Literal["binary", "real"]
+
+_CHUNK = 1 << 22  # elements looked at in one go, so that checking a memory-mapped file needs little memory
+
+
+@dataclass(frozen=True, eq=False)
+class Scenes:
+    """A set of scenes; see the module's legend. ``details`` holds what a generator knows beyond that."""
+
+    x: Array
+    groups: Array | None = None
+    classes: Array | None = None
+    kind: Kind = "binary"
+    details: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        x: object,
+        groups: object = None,
+        classes: object = None,
+        kind: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> Scenes:
+        """Scenes from arrays of your own, checked; ``kind`` is inferred from the values unless given."""
+        values, found = _check_x(x, kind)
+        return cls(
+            x=values,
+            groups=None if groups is None else _check_groups(groups, values.shape),
+            classes=None if classes is None else _check_classes(classes, len(values)),
+            kind=found,
+            details={
+                name: _check_detail(name, value, len(values)) for name, value in (details or {}).items()
+            },
+        )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int | slice | Array) -> Scenes:
+        """Some of the scenes, still as Scenes; a single number gives a set of one."""
+        if isinstance(index, int | np.integer):
+            if not -len(self) <= index < len(self):
+                raise IndexError(f"scene {index} was asked for, but there are {len(self)}")
+            index = np.array([index])
+
+        def pick(array: Array | None) -> Array | None:
+            return None if array is None else array[index]
+
+        return Scenes(
+            x=self.x[index],
+            groups=pick(self.groups),
+            classes=pick(self.classes),
+            kind=self.kind,
+            details={name: array[index] for name, array in self.details.items()},
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one scene."""
+        return tuple(self.x.shape[1:])
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write to .npz or .h5; ``load`` reads it back. An existing file is kept unless ``overwrite``."""
+        from taggernet.data import files
+
+        files.save(self, path, overwrite=overwrite)
+
+
+def infer_kind(x: object) -> Kind:
+    """'binary' if every value is 0 or 1, otherwise 'real'."""
+    return _check_x(x, None)[1]
+
+
+def labelled_subset(classes: object, count: int, seed: int = 0, n_classes: int = 10) -> Array:
+    """The sorted indices of ``count`` scenes, equally many of each class (the first column decides).
+
+    Scenes without a label (-1) are never chosen. A larger count with the same seed contains the smaller.
+    """
+    check_count("n_classes", n_classes, low=1)
+    check_count("count", count, low=1)
+    array = np.asarray(classes)
+    first = _check_classes(array, len(array) if array.ndim else 0).reshape(len(array), -1)[:, 0]
+    if count % n_classes:
+        raise ValueError(
+            f"count={count} cannot be shared equally by {n_classes} classes: choose a multiple of {n_classes}"
+        )
+    if first.max() >= n_classes:
+        raise ValueError(f"class {first.max()} was given, but n_classes={n_classes}: pass a larger n_classes")
+    order = Key.of(seed).fold("labelled").permutation(len(first)).numpy()
+    each = count // n_classes
+    chosen = []
+    for label in range(n_classes):
+        members = order[first[order] == label]
+        if len(members) < each:
+            raise ValueError(
+                f"count={count} needs {each} scenes of class {label}, but there are {len(members)}: "
+                f"choose a smaller count"
+            )
+        chosen.append(members[:each])
+    return np.sort(np.concatenate(chosen))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Generators run on one thread: it is enough, and two that wait for each other on a busy machine are
+    up to thirty times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def check_count(name: str, value: object, *, low: int = 0, high: int | None = None) -> int:
+    """An integer argument within its bounds, or one clear sentence."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(
+            f"{name} must be an integer, got {type(value).__name__}: pass e.g. {name}={max(low, 1)}"
+        )
+    if value < low or (high is not None and value > high):
+        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name}={value} was given, but it must be {allowed}")
+    return int(value)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """A named option, or one clear sentence that lists the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+    return str(value)
+
+
+def _as_array(name: str, value: object) -> Array:
+    """numpy's view of a user's array, tensor or nested list."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has no bfloat16
+        return value.numpy()
+    try:
+        array = np.asanyarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} could not be read as an array ({error}): "
+            f"pass one array in which every scene has the same shape"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} has dtype {array.dtype}, expected numbers (bool, integer or float): "
+            f"convert it first, e.g. with {name}.astype('float32')"
+        )
+    return array
+
+
+def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
+    if kind is not None:
+        check_choice("kind", kind, ("binary", "real"))
+    array = _as_array("x", x)
+    if array.ndim < 2:
+        raise ValueError(
+            f"x has shape {array.shape}, expected (n, ...) with one scene per row: "
+            f"for a single scene pass x[None]"
+        )
+    if array.size == 0:
+        raise ValueError(
+            f"x is empty (shape {array.shape}): pass at least one scene with at least one element"
+        )
+    binary = True
+    rows = max(1, _CHUNK // (array.size // len(array)))
+    for begin in range(0, len(array), rows):
+        part = array[begin : begin + rows]
+        if array.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                finite = np.isfinite(part.astype(np.float32)).reshape(len(part), -1).all(1)
+            if not finite.all():
+                raise ValueError(
+                    f"x holds NaN, infinity or a value too large (scene {begin + int(finite.argmin())}), "
+                    f"expected finite numbers: drop or fill such scenes first"
+                )
+        binary = binary and bool(((part == 0) | (part == 1)).all())
+    if kind == "binary" and not binary:
+        raise ValueError(
+            "kind='binary' was given, but x holds values other than 0 and 1: "
+            "threshold x first, or pass kind='real'"
+        )
+    found: Kind = "binary" if binary and kind != "real" else "real"
+    return array.astype(np.uint8 if found == "binary" else np.float32, copy=False), found
+
+
+def _check_groups(groups: object, shape: tuple[int, ...]) -> Array:
+    array = _as_array("groups", groups)
+    if array.dtype.kind not in "iu":
+        raise TypeError(
+            f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1"
+        )
+    if array.shape != shape:
+        raise ValueError(
+            f"groups has shape {array.shape}, but x has {shape}: pass one group number per element of x"
+        )
+    if array.min() < 0:
+        raise ValueError(
+            f"groups holds {array.min()}, expected 0 (unscored) or more: number the groups from 1"
+        )
+    return array
+
+
+def _check_classes(classes: object, n: int) -> Array:
+    array = _as_array("classes", classes)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"classes has dtype {array.dtype}, expected integers: number the classes from 0")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(f"classes has shape {array.shape}, expected (n,) or (n, c): pass one row per scene")
+    if len(array) != n:
+        raise ValueError(f"classes has {len(array)} rows, but x has {n} scenes: pass one row per scene")
+    if array.min() < -1:
+        raise ValueError(
+            f"classes holds {array.min()}, expected 0 or more, or -1 for a scene without a label"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def _check_detail(name: str, value: object, n: int) -> Array:
+    array = _as_array(name, value)
+    if array.ndim < 1 or len(array) != n:
+        raise ValueError(
+            f"detail {name!r} has shape {array.shape}, but there are {n} scenes: one row per scene"
+        )
+    return array
