@@ -1,0 +1,57 @@
+# Everything runs from .venv, which the first target that needs it creates; later ones reuse it.
+# Another interpreter: make test PYTHON=/path/to/python3.12
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST_ARGS ?= -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format typecheck pytest bench docs clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer was found: install one, or name it with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# The stamp is older than pyproject.toml or constraints.txt exactly when an installation is due.
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+setup: $(READY) ## create .venv and install the package with its tools
+
+demo: $(READY) ## train a small model for about a minute and draw its groups
+	$(BIN)/taggernet demo
+
+test: lint typecheck pytest ## ruff, mypy --strict and all tests
+
+lint: $(READY) ## style and mistakes that ruff sees
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+typecheck: $(READY) ## mypy --strict on the package
+	$(BIN)/mypy --strict src/taggernet
+
+pytest: $(READY) ## the tests alone; PYTEST_ARGS="-k ami -x" narrows them
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+format: $(READY) ## let ruff rewrite the sources
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## run every script in benchmarks/
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+docs: ## where the documentation is
+	@echo "The documentation is the Markdown under docs/; start with README.md."
+
+clean: ## remove what the tools leave behind
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	rm -rf .venv
