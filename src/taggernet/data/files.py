@@ -11,8 +11,9 @@ import math
 import os
 import zipfile
 import zlib
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def _read_npz(path: Path, limit: int) -> dict[str, Array]:
             for member in members:
                 with archive.open(member) as stream:
                     name = member.filename.removesuffix(".npy")
-                    arrays[name] = _read_stream(path, name, cast(BinaryIO, stream), member.file_size)
+                    arrays[name] = _read_stream(path, name, cast(BufferedIOBase, stream), member.file_size)
             return arrays
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{path} is not a whole .npz file ({error}): write or fetch it again") from None
@@ -163,7 +164,7 @@ def _check_dtype(path: Path, name: str, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _read_header(path: Path, name: str, stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _read_header(path: Path, name: str, stream: BufferedIOBase) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype that the .npy header declares."""
     try:
         version = np.lib.format.read_magic(stream)
@@ -184,7 +185,7 @@ def _read_header(path: Path, name: str, stream: BinaryIO) -> tuple[tuple[int, ..
     return shape, dtype
 
 
-def _read_stream(path: Path, name: str, stream: BinaryIO, total: int) -> Array:
+def _read_stream(path: Path, name: str, stream: BufferedIOBase, total: int) -> Array:
     shape, dtype = _read_header(path, name, stream)
     expected = math.prod(shape) * dtype.itemsize
     if stream.tell() + expected != total:
