@@ -251,7 +251,7 @@ def test_wrong_labels_are_named_in_one_sentence(
 @pytest.mark.usefixtures("without_typecheck")
 def test_lists_are_refused() -> None:
     with pytest.raises(TypeError, match=r"true is a list.*numpy\.asarray"):
-        adjusted_mutual_information([[1, 2]], [[1, 2]])  # type: ignore[type-var]
+        adjusted_mutual_information([[1, 2]], [[1, 2]])  # type: ignore[type-var, arg-type]
 
 
 @pytest.mark.usefixtures("without_typecheck")

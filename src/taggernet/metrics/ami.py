@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from taggernet.metrics.arrays import Array, like
+from taggernet.metrics.arrays import AnyArray, Array, like
 from taggernet.metrics.contingency import Contingency, block_size, check_labels, contingencies, entropy
 
 Average = Literal["max", "arithmetic", "min", "geometric"]
@@ -23,7 +23,7 @@ Average = Literal["max", "arithmetic", "min", "geometric"]
 
 
 def adjusted_mutual_information(
-    true: Array, pred: Array, unscored: int | None = 0, average: Average = "max"
+    true: Array, pred: AnyArray, unscored: int | None = 0, average: Average = "max"
 ) -> Array:
     """Agreement of two labellings of each scene: 1 for the same groups, about 0 for chance.
 
@@ -42,7 +42,7 @@ def adjusted_mutual_information(
     return like(true, torch.cat(scores))
 
 
-def adjusted_rand_index(true: Array, pred: Array, unscored: int | None = 0) -> Array:
+def adjusted_rand_index(true: Array, pred: AnyArray, unscored: int | None = 0) -> Array:
     """Agreement over pairs of elements: together or apart in both labellings, corrected for chance.
 
     Arguments and result are those of ``adjusted_mutual_information``.

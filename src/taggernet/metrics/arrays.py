@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Array = TypeVar("Array", NDArray[Any], Tensor)
-"""Two arguments of one kind, and a result of that kind (a tensor's result stays on its device)."""
+"""The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""
 
 AnyArray: TypeAlias = NDArray[Any] | Tensor
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from taggernet.metrics.arrays import AnyArray, Array, like, require_integers, to_tensors
 
 
-def top1_error(probabilities: Array, classes: Array) -> Array:
+def top1_error(probabilities: Array, classes: AnyArray) -> Array:
     """1 where the highest class is not the true one, else 0; float64 of shape (B,).
 
     ``probabilities`` are (B, C), of which only the order matters; ``classes`` are the true ones, (B,).
@@ -21,7 +21,7 @@ def top1_error(probabilities: Array, classes: Array) -> Array:
     return like(probabilities, (_ranked(scores)[:, 0] != truth).to(torch.float64))
 
 
-def top2_error(probabilities: Array, classes: Array) -> Array:
+def top2_error(probabilities: Array, classes: AnyArray) -> Array:
     """The share (0, 1/2 or 1) of the two true classes missing from the two highest; float64 of shape (B,).
 
     ``classes`` are (B, 2). A scene that shows one class twice gets its top-1 error instead: the second
@@ -34,7 +34,7 @@ def top2_error(probabilities: Array, classes: Array) -> Array:
     return like(probabilities, torch.where(truth[:, 0] == truth[:, 1], top1, missing))
 
 
-def classification_error(probabilities: Array, classes: Array) -> Array:
+def classification_error(probabilities: Array, classes: AnyArray) -> Array:
     """Top-1 error for classes of shape (B,) or (B, 1), top-2 error for (B, 2)."""
     _, truth = to_tensors(probabilities=probabilities, classes=classes)
     if truth.ndim == 2 and truth.shape[1] == 1:
