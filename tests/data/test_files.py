@@ -258,6 +258,10 @@ def test_bad_h5_files_are_refused(tmp_path: Path) -> None:
         file["x"] = ["a", "b"]
     refused(TypeError, "dtype object")
     with h5py.File(path, "w") as file:
+        file["x"] = np.eye(3)
+        file.attrs["kind"] = "real"  # of variable length
+    refused(TypeError, "the attribute 'kind' is not a short string")
+    with h5py.File(path, "w") as file:
         file["x"] = h5py.Empty("f4")
     refused(ValueError, "is empty")
 

@@ -90,10 +90,10 @@ def _write_npz(path: Path, arrays: dict[str, Array], kind: str) -> None:
 def _write_h5(path: Path, arrays: dict[str, Array], kind: str) -> None:
     import h5py
 
-    with h5py.File(path, "w") as file:
-        file.attrs["kind"] = kind
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:  # its metadata carry checksums
+        file.attrs["kind"] = np.bytes_(kind)  # of fixed length, see _read_kind
         for name, array in arrays.items():
-            file.create_dataset(name, data=array, compression="gzip", compression_opts=4)
+            file.create_dataset(name, data=array, compression="gzip", compression_opts=4, fletcher32=True)
 
 
 def _read_npz(path: Path, limit: int) -> dict[str, Array]:
@@ -115,7 +115,7 @@ def _read_npz(path: Path, limit: int) -> dict[str, Array]:
                     name = member.filename.removesuffix(".npy")
                     arrays[name] = _read_stream(path, name, cast(BufferedIOBase, stream), member.file_size)
             return arrays
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{path} is not a whole .npz file ({error}): write or fetch it again") from None
 
 
@@ -216,16 +216,26 @@ def _read_h5(path: Path, limit: int) -> dict[str, Array]:
         raise ValueError(f"{path} is not an HDF5 file: write or fetch it again")
     try:
         with h5py.File(path, "r") as file:
-            _check_names(path, list(file))
+            _check_names(path, [str(name) for name in file])  # a damaged name comes as bytes
             sets = {name: _check_dataset(path, name, file) for name in file}
             unpacked = sum(math.prod(data.shape) * data.dtype.itemsize for data in sets.values())
             _check_sizes(path, unpacked, sum(data.id.get_storage_size() for data in sets.values()), limit)
             arrays: dict[str, Array] = {name: data[()] for name, data in sets.items()}
             if "kind" in file.attrs:
-                arrays["kind"] = np.array(str(file.attrs["kind"]))
+                arrays["kind"] = _read_kind(path, file)
             return arrays
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{path} is not a whole HDF5 file ({error}): write or fetch it again") from None
+
+
+def _read_kind(path: Path, file: Any) -> Array:
+    """Only a string of fixed length: a variable one lets a damaged file send HDF5 round for ever."""
+    attribute = file.attrs.get_id("kind")
+    if attribute.shape != () or attribute.dtype.kind != "S" or attribute.dtype.itemsize > 16:
+        raise TypeError(
+            f"{path}: the attribute 'kind' is not a short string: write it as numpy.bytes_('real')"
+        )
+    return np.array(file.attrs["kind"].decode("ascii", "replace"))
 
 
 def _check_dataset(path: Path, name: str, file: Any) -> Any:
