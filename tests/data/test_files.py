@@ -225,7 +225,7 @@ def test_bad_h5_files_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"hello")
     refused(ValueError, "not an HDF5 file")
     some("binary").save(path)
-    path.write_bytes(path.read_bytes()[:3000])
+    path.write_bytes(path.read_bytes()[:-500])
     refused(ValueError, "not a whole HDF5 file")
     with h5py.File(path, "w") as file:
         file["x"] = np.eye(3)
