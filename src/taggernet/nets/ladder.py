@@ -1,0 +1,124 @@
+"""The Ladder network (Rasmus et al. 2015), as TAG's parametric mapping.
+
+# S seeds (optional) · R rows = B x K · N elements · level l has widths[l] features, level 0 is the input
+
+    encoder   z_l = norm(h_{l-1} W_l),  h_l = relu(z_l + b_l),  top: softmax(c (z + b))
+    decoder   u = norm(h_top) at the top, norm(z^_{l+1} V_l) below,  z^_l = g(z_l, u)
+
+Departures from Rasmus et al., as in Tagger's public code:
+- no noise and no layer costs: TAG corrupts the input and the mixture is the only cost;
+- the gate v of the combinator goes through a sigmoid when inputs are real ("stable" gate);
+- the level-0 lateral connection is the projected input after its ReLU, not the raw data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taggernet.nets.linear import Linear, per_feature
+from taggernet.nets.norm import NormKind, make_norm
+from taggernet.tag.mapping import Mapped
+
+Gate = Literal["plain", "stable"]
+Top = Literal["softmax", "relu"]
+
+
+class Combinator(nn.Module):
+    """g(z, u) = (z - mu(u)) v(u) + mu(u): the Gaussian denoiser with ten learned numbers per feature.
+
+    mu(u) = a1 sigmoid(a2 u + a3) + a4 u + a5 and v(u) alike with a6 .. a10. At the start a2 = a7 = 1 and
+    the rest are 0.
+    """
+
+    def __init__(self, width: int, gate: Gate) -> None:
+        super().__init__()
+        self.gate = gate
+        a = torch.zeros(10, 1, width)
+        a[1] = a[6] = 1.0
+        self.a = nn.Parameter(a)
+
+    def forward(self, z: Float[Tensor, "*S R F"], u: Float[Tensor, "*S R F"]) -> Float[Tensor, "*S R F"]:
+        a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = self.a.unbind(-3)
+        mu = a1 * torch.sigmoid(a2 * u + a3) + a4 * u + a5
+        v = a6 * torch.sigmoid(a7 * u + a8) + a9 * u + a10
+        if self.gate == "stable":
+            v = torch.sigmoid(v)
+        return (z - mu) * v + mu
+
+
+class Ladder(nn.Module):
+    """Encoder up, decoder down, a lateral connection at each level."""
+
+    def __init__(
+        self, widths: Sequence[int], norm: NormKind, gate: Gate, top: Top, eps: float = 1e-10
+    ) -> None:
+        super().__init__()
+        self.widths, self.top = tuple(widths), top
+        upward = list(zip(widths[:-1], widths[1:], strict=True))
+        self.norm = make_norm(norm, eps)
+        self.encoder = nn.ModuleList(Linear(low, high) for low, high in upward)
+        self.bias = nn.ParameterList(per_feature(high, 0.0) for _, high in upward)
+        self.top_scale = per_feature(widths[-1], 1.0) if top == "softmax" else None
+        self.decoder = nn.ModuleList(Linear(high, low) for low, high in upward)
+        self.combine = nn.ModuleList(Combinator(width, gate) for width in widths)
+
+    def forward(self, h: Float[Tensor, "*S R W"]) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
+        """The reconstruction of level 0 and the topmost representation."""
+        lateral = [h]
+        for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
+            z = self.norm(project(h))
+            lateral.append(z)
+            h = self._activate(z + bias, is_top=level == len(self.encoder))
+        estimate = self.combine[-1](lateral[-1], self.norm(h))
+        for level in reversed(range(len(self.decoder))):
+            estimate = self.combine[level](lateral[level], self.norm(self.decoder[level](estimate)))
+        return estimate, h
+
+    def _activate(self, z: Tensor, is_top: bool) -> Tensor:
+        if is_top and self.top_scale is not None:
+            return torch.softmax(z * self.top_scale, dim=-1)
+        return torch.relu(z)
+
+
+class LadderMapping(nn.Module):
+    """Tagger's mapping: project 4N features to the Ladder's input, its output to z and m.
+
+    h = relu(norm(W_h features) + b);  [z, m] = norm(W_u Ladder(h)), z with a scale and bias per element,
+    m with one scale for all.
+    """
+
+    def __init__(
+        self,
+        elements: int,
+        widths: Sequence[int],
+        norm: NormKind = "batch",
+        gate: Gate = "plain",
+        top: Top = "softmax",
+        eps: float = 1e-10,
+    ) -> None:
+        super().__init__()
+        self.elements = elements
+        self.W_h = Linear(4 * elements, widths[0])
+        self.bias_h = per_feature(widths[0], 0.0)
+        self.ladder = Ladder(widths, norm, gate, top, eps)
+        self.W_u = Linear(widths[0], 2 * elements)
+        self.norm = make_norm(norm, eps)
+        self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
+        self.m_scale = per_feature(1, 1.0)
+
+    def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
+        h = torch.relu(self.norm(self.W_h(features)) + self.bias_h)
+        u, top = self.ladder(h)
+        # One product for both heads. LayerNorm sees z and m apart, each over its own N elements.
+        projected = self.W_u(u)
+        z_u, m_u = projected.split(self.elements, dim=-1)
+        return Mapped(
+            z_pre=self.norm(z_u) * self.z_scale + self.z_bias,
+            m_pre=self.norm(m_u) * self.m_scale,
+            top=top,
+        )

@@ -1,0 +1,38 @@
+"""The one matrix product of the package, and the one place where its precision is decided.
+
+# S seeds (optional) · R rows
+
+Every parameter carries the dimensions it broadcasts over, so a module whose parameters are stacked along
+a new leading dimension, (S, ...), computes S models at once with the same code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class Linear(nn.Module):
+    """x W, computed in the weight's own dtype: training hands in bfloat16 copies of float32 masters.
+
+    No bias: a normalisation follows every product and would remove it.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.inputs, self.outputs = inputs, outputs
+        self.weight = nn.Parameter(torch.randn(inputs, outputs) / math.sqrt(inputs))
+
+    def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
+        return torch.matmul(x.to(self.weight.dtype), self.weight)
+
+    def extra_repr(self) -> str:
+        return f"{self.inputs} -> {self.outputs}"
+
+
+def per_feature(width: int, value: float) -> nn.Parameter:
+    """A learned number per feature, (1, width): broadcasts over rows, and over rows of each seed."""
+    return nn.Parameter(torch.full((1, width), value))

@@ -1,0 +1,37 @@
+"""A plain multilayer perceptron as TAG's mapping: the shortest network the loop can drive.
+
+# S seeds (optional) · R rows = B x K · N elements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taggernet.nets.linear import Linear, per_feature
+from taggernet.nets.norm import NormKind, make_norm
+from taggernet.tag.mapping import Mapped
+
+
+class MLPMapping(nn.Module):
+    """Hidden layers of norm + bias + ReLU, then one product for z and m."""
+
+    def __init__(self, elements: int, widths: Sequence[int], norm: NormKind = "layer") -> None:
+        super().__init__()
+        self.elements = elements
+        sizes = [4 * elements, *widths]
+        self.norm = make_norm(norm)
+        self.hidden = nn.ModuleList(Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.bias = nn.ParameterList(per_feature(width, 0.0) for width in widths)
+        self.out = Linear(sizes[-1], 2 * elements)
+        self.out_bias = per_feature(2 * elements, 0.0)
+
+    def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
+        h = features
+        for project, bias in zip(self.hidden, self.bias, strict=True):
+            h = torch.relu(self.norm(project(h)) + bias)
+        z_pre, m_pre = (self.out(h).float() + self.out_bias).split(self.elements, dim=-1)
+        return Mapped(z_pre, m_pre, top=h)

@@ -1,0 +1,71 @@
+"""The two normalisations: over the rows of a batch, or over the features of a row.
+
+# S seeds (optional) · R rows = B x K · F features
+
+Departures: BatchNorm has no running averages, as in the public code: it uses the statistics of the
+batch at hand, in evaluation too, so results depend (slightly) on what shares a batch and evaluation
+states its batch size. With a single row its output is zero and it carries nothing; LayerNorm has
+neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
+
+Statistics are float32 whatever comes in. In a job of several processes BatchNorm's statistics are
+those of the global batch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+import torch.distributed.nn.functional as dist_fn
+from jaxtyping import Float
+from torch import Tensor, nn
+
+NormKind = Literal["batch", "layer"]
+Rows = Float[Tensor, "*S R F"]
+
+
+class BatchNorm(nn.Module):
+    """Zero mean and unit variance of every feature over the rows of the (global) batch."""
+
+    def __init__(self, eps: float = 1e-10) -> None:
+        super().__init__()
+        self.eps = eps
+        self.shared_statistics = False
+
+    def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
+        x = x.float()
+        centred = x - self._average(x.mean(-2, keepdim=True))
+        variance = self._average(centred.square().mean(-2, keepdim=True))
+        return centred * torch.rsqrt(variance + self.eps)
+
+    def _average(self, statistic: Tensor) -> Tensor:
+        """Over processes, each of which holds an equal share of the batch."""
+        if not self.shared_statistics:
+            return statistic
+        total: Tensor = dist_fn.all_reduce(statistic)  # type: ignore[no-untyped-call]
+        return total / dist.get_world_size()
+
+
+class LayerNorm(nn.Module):
+    """Zero mean and unit variance of every row over its features."""
+
+    def __init__(self, eps: float = 1e-10) -> None:
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
+        x = x.float()
+        centred = x - x.mean(-1, keepdim=True)
+        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.eps)
+
+
+Norm = BatchNorm | LayerNorm
+
+
+def make_norm(kind: NormKind, eps: float = 1e-10) -> Norm:
+    if kind == "batch":
+        return BatchNorm(eps)
+    if kind == "layer":
+        return LayerNorm(eps)
+    raise ValueError(f"norm {kind!r} is not known: choose 'batch' or 'layer'")

@@ -1,0 +1,143 @@
+"""A model on disk: model.safetensors beside a config.json that a person can read. Never a pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from taggernet.tagger import Tagger, TaggerConfig
+
+WEIGHTS, CARD = "model.safetensors", "config.json"
+FORMAT = 1
+
+
+def write_durably(path: Path, write: Any) -> None:
+    """Write to a temporary name, sync, rename: the path holds the old content or the new, never a part."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        write(temporary)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_durably(path, lambda temporary: temporary.write_text(json.dumps(content, indent=2) + "\n"))
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_durably(path, lambda temporary: save_file(ready, temporary, metadata or {"format": "pt"}))
+
+
+def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: name a folder that holds {path.name}")
+    try:
+        return load_file(path, device=str(device))
+    except SafetensorError as error:
+        raise ValueError(
+            f"{path} is not a whole safetensors file ({error}): copy or train it again"
+        ) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: name a folder that holds {path.name}")
+    try:
+        content = json.loads(path.read_text())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not JSON ({error}): copy or write it again") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}, but an object with fields is expected")
+    return content
+
+
+def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
+    """The TaggerConfig in a card, with every field checked by name and type."""
+    from taggernet.tagger import TaggerConfig
+
+    known = {field.name: field for field in fields(TaggerConfig)}
+    unknown = sorted(set(content) - set(known))
+    if unknown:
+        raise ValueError(f"{source} has unknown model fields {unknown}: expected some of {sorted(known)}")
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        default = known[name].default
+        if isinstance(default, tuple):
+            if not isinstance(value, list | tuple) or any(
+                isinstance(v, bool) or not isinstance(v, int) for v in value
+            ):
+                raise ValueError(f"{source}: field {name}={value!r} must be a list of integers")
+            value = tuple(value)
+        elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not type(default):
+            raise ValueError(f"{source}: field {name}={value!r} must be a {type(default).__name__}")
+        values[name] = value
+    try:
+        return TaggerConfig(**values)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+
+
+def save_model(
+    model: Tagger, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False
+) -> Path:
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        name: tensor.half() if half and tensor.numel() > 1000 else tensor
+        for name, tensor in model.state_dict().items()
+    }
+    write_tensors(folder / WEIGHTS, tensors)
+    write_json(folder / CARD, {"format": FORMAT, "model": asdict(model.config), "card": card or {}})
+    return folder
+
+
+def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
+    from taggernet.tagger import Tagger
+
+    folder = Path(folder)
+    content = read_json(folder / CARD)
+    if content.get("format") != FORMAT or not isinstance(content.get("model"), dict):
+        raise ValueError(f"{folder / CARD} is not a taggernet model card of format {FORMAT}: was it edited?")
+    with torch.device("meta"):
+        model = Tagger(model_config(content["model"], folder / CARD))
+    tensors = read_tensors(folder / WEIGHTS, device)
+    assign_weights(model, tensors, folder / WEIGHTS)
+    return model.to(device).eval()
+
+
+def assign_weights(model: torch.nn.Module, tensors: dict[str, Tensor], source: object) -> None:
+    """Give the model these weights as float32, or say which one does not fit."""
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    missing, extra = sorted(set(wanted) - set(tensors)), sorted(set(tensors) - set(wanted))
+    if missing or extra:
+        raise ValueError(
+            f"{source} does not fit its card: missing {missing or 'nothing'}, unknown {extra or 'nothing'}"
+        )
+    for name, shape in wanted.items():
+        if tuple(tensors[name].shape) != shape:
+            raise ValueError(
+                f"{source}: {name} has shape {tuple(tensors[name].shape)}, but its card says {shape}"
+            )
+        if not torch.isfinite(tensors[name]).all():
+            raise ValueError(f"{source}: {name} holds NaN or infinite values: train or copy the model again")
+    model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)

@@ -1,0 +1,22 @@
+"""The TAG framework: corruption, group likelihoods and the loop that drives any parametric mapping."""
+
+from taggernet.tag.corruption import BitFlip, Corruption, GaussianNoise
+from taggernet.tag.grouping import Grouping, State, run, start, step
+from taggernet.tag.likelihood import BernoulliGroups, GaussianGroups, Likelihood
+from taggernet.tag.mapping import Mapped, Mapping
+
+__all__ = [
+    "BernoulliGroups",
+    "BitFlip",
+    "Corruption",
+    "GaussianGroups",
+    "GaussianNoise",
+    "Grouping",
+    "Likelihood",
+    "Mapped",
+    "Mapping",
+    "State",
+    "run",
+    "start",
+    "step",
+]

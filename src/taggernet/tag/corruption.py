@@ -1,0 +1,98 @@
+"""Corruption of the input, x -> x~ (paper, appendix "Input").
+
+# S seeds (optional) · B batch · N elements
+
+Calling a corruption checks its input; ``apply`` trusts it, for use inside a compiled step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taggernet.randomness import Key
+
+
+class Corruption(Protocol):
+    """What the loop needs of a corruption."""
+
+    def __call__(self, x: Tensor, key: Key) -> Tensor: ...
+
+    def apply(self, x: Tensor, key: Key, first: int | Tensor = 0) -> Tensor: ...
+
+    def check(self, x: Tensor) -> None: ...
+
+
+def _check_finite(x: Tensor) -> None:
+    if not torch.is_floating_point(x):
+        return
+    bad = ~torch.isfinite(x)
+    if bad.any():
+        raise ValueError(
+            f"x holds {int(bad.sum())} NaN or infinite values of {x.numel()}: remove or replace them first"
+        )
+
+
+def _noise_shape(x: Tensor, key: Key) -> tuple[int, ...]:
+    """The part of x's shape that the key does not already bring (its leading seed dimensions)."""
+    return tuple(x.shape[key.word.ndim :])
+
+
+@dataclass(frozen=True)
+class BitFlip:
+    """x~ = x XOR Bernoulli(beta), for x in {0, 1}."""
+
+    beta: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.beta < 0.5:
+            raise ValueError(f"beta={self.beta} is not a bit-flip probability: choose 0 <= beta < 0.5")
+
+    def check(self, x: Tensor) -> None:
+        _check_finite(x)
+        other = (x != 0) & (x != 1)
+        if other.any():
+            raise ValueError(
+                f"bit flips need every value to be 0 or 1, but x holds {x[other].flatten()[0].item():g}: "
+                "threshold the data, or use Gaussian noise for real values"
+            )
+
+    def apply(self, x: Float[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """Corrupt without checking; ``first`` is the batch's first row in the stream."""
+        flip = key.bernoulli(self.beta, *_noise_shape(x, key), start=first * x.shape[-1])
+        return torch.where(flip, 1.0 - x, x)
+
+    def __call__(self, x: Tensor, key: Key) -> Tensor:
+        self.check(x)
+        return self.apply(x, key)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """x~ = x + N(0, sigma^2), for real x."""
+
+    sigma: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.sigma < float("inf"):
+            raise ValueError(f"sigma={self.sigma} is not a standard deviation: choose a finite sigma >= 0")
+
+    def check(self, x: Tensor) -> None:
+        if not torch.is_floating_point(x):
+            raise ValueError(
+                f"Gaussian noise needs real values, but x is {x.dtype}: convert it to float first"
+            )
+        _check_finite(x)
+
+    def apply(self, x: Float[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """Corrupt without checking; ``first`` is the batch's first row in the stream."""
+        noise = key.normal(*_noise_shape(x, key), start=first * x.shape[-1])
+        return x + self.sigma * noise
+
+    def __call__(self, x: Tensor, key: Key) -> Tensor:
+        self.check(x)
+        return self.apply(x, key)

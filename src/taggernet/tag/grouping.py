@@ -1,0 +1,182 @@
+"""The TAG loop: start, step, run (paper, Algorithm 1), and what comes out of it.
+
+# S seeds (optional) · B batch · K groups · N elements · T iterations
+# x~ (*S, B, N) · z, m (*S, B, K, N)
+
+K is the shape of the state and T the length of ``run``: neither lives in a module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taggernet.randomness import Key
+from taggernet.tag.likelihood import Likelihood
+from taggernet.tag.mapping import Mapping
+
+ASSIGNED_NEVER = -1e4
+"""Mask pre-activation that takes a group out of the softmax (paper, example E2)."""
+
+
+class State(NamedTuple):
+    """The estimates after an iteration."""
+
+    z: Float[Tensor, "*S B K N"]
+    """Expected input of each group."""
+    m: Float[Tensor, "*S B K N"]
+    """Probability that an element belongs to each group; sums to one over K."""
+    fed: Float[Tensor, "*S B K N"]
+    """z as the mapping sees it next: the pre-sigmoid value for binary inputs."""
+    m_pre: Float[Tensor, "*S B K N"]
+    """m before its softmax over the groups."""
+    top: Float[Tensor, "*S B K C"] | None = None
+    """The mapping's topmost representation, if it offers one."""
+
+
+def start(batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0) -> State:
+    """m from a softmax of standard normals, z at the data's mean (one number, or one per element)."""
+    elements = mean.shape[-1]
+    m_pre = key.normal(batch, groups, elements, start=first * (groups * elements))
+    m = torch.softmax(m_pre, dim=-2)
+    z = mean.to(m.dtype).expand(m.shape)
+    return State(z=z, m=m, fed=z, m_pre=m_pre)
+
+
+def features(
+    likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor
+) -> Float[Tensor, "*S B K F"]:
+    """[z, m, delta z, L(m)] of every group: all that the mapping sees, and all of it from x~."""
+    x_tilde = x_tilde.unsqueeze(-2)
+    delta_z = likelihood.delta_z(x_tilde, state.z, state.m, v)
+    likelihood_ratio = likelihood.likelihood_ratio(x_tilde, state.z, v)
+    return torch.cat([state.fed, state.m, delta_z, likelihood_ratio], dim=-1)
+
+
+def step(
+    mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor
+) -> State:
+    """One iteration: the same mapping for every group, then a softmax over the groups."""
+    batch, groups = state.z.shape[-3:-1]
+    mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
+    z_pre = mapped.z_pre.unflatten(-2, (batch, groups))
+    m_pre = mapped.m_pre.unflatten(-2, (batch, groups))
+    z = likelihood.mean(z_pre)
+    return State(
+        z=z,
+        m=torch.softmax(m_pre, dim=-2),
+        fed=likelihood.fed_back(z_pre, z),
+        m_pre=m_pre,
+        top=None if mapped.top is None else mapped.top.unflatten(-2, (batch, groups)),
+    )
+
+
+def run(
+    mapping: Mapping,
+    likelihood: Likelihood,
+    x_tilde: Float[Tensor, "*S B N"],
+    state: State,
+    v: Tensor,
+    iterations: int,
+) -> Iterator[State]:
+    """The states after iterations 1 .. T."""
+    for _ in range(iterations):
+        state = step(mapping, likelihood, x_tilde, state, v)
+        yield state
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The result for a batch of inputs of shape ``(B, *shape)``, as torch tensors or numpy arrays.
+
+    ``history[0]`` is the random start, ``history[-1]`` the result; the other fields read the result.
+    """
+
+    history: tuple[State, ...]
+    shape: tuple[int, ...]
+    as_numpy: bool = False
+    scale: tuple[float, float] = (0.0, 1.0)
+    """(offset, factor) that takes the model's values back to the input's own units."""
+
+    def _out(self, tensor: Tensor) -> Any:
+        tensor = tensor.reshape(*tensor.shape[:-1], *self.shape)
+        return tensor.cpu().numpy() if self.as_numpy else tensor
+
+    def _units(self, tensor: Tensor) -> Tensor:
+        offset, factor = self.scale
+        return tensor if (offset, factor) == (0.0, 1.0) else tensor * factor + offset
+
+    @property
+    def groups(self) -> int:
+        """K, the number of groups this was run with."""
+        return int(self.history[-1].m.shape[-2])
+
+    @property
+    def masks(self) -> Any:
+        """m (B, K, *shape): the probability that an element belongs to a group."""
+        return self._out(self.history[-1].m)
+
+    @property
+    def reconstructions(self) -> Any:
+        """z (B, K, *shape): what each group would look like in full, also where it is hidden."""
+        return self._out(self._units(self.history[-1].z))
+
+    @property
+    def labels(self) -> Any:
+        """The most probable group of each element, 0 .. K-1 (B, *shape)."""
+        return self._out(self.history[-1].m.argmax(-2))
+
+    @property
+    def denoised(self) -> Any:
+        """sum_k m_k z_k (B, *shape): the input as the groups together explain it."""
+        last = self.history[-1]
+        return self._out(self._units((last.m * last.z).sum(-2)))
+
+    @property
+    def top(self) -> Any:
+        """The mapping's topmost representation of each group (B, K, C), if it has one."""
+        top = self.history[-1].top
+        return top.cpu().numpy() if top is not None and self.as_numpy else top
+
+    def at(self, iteration: int) -> Grouping:
+        """The grouping as it stood after an iteration; 0 is the random start."""
+        if not 0 <= iteration < len(self.history):
+            raise ValueError(
+                f"iteration {iteration} was not run: choose 0 (the start) to {len(self.history) - 1}"
+            )
+        return replace(self, history=self.history[: iteration + 1])
+
+    def without(self, *groups: int) -> Grouping:
+        """The scene with these groups taken away; the others fill in what they hid (paper, E2)."""
+        kept = [k for k in range(self.groups) if k not in self._checked(groups)]
+        if not kept:
+            raise ValueError("every group was taken away: keep at least one")
+        return self.only(*kept)
+
+    def only(self, *groups: int) -> Grouping:
+        """The scene of these groups alone: the others never win the last iteration's softmax."""
+        chosen = self._checked(groups)
+        if not chosen:
+            raise ValueError("no group was named: name at least one, e.g. only(0)")
+        last = self.history[-1]
+        lost = torch.ones(self.groups, 1, dtype=torch.bool, device=last.m.device)
+        lost[list(chosen)] = False
+        m_pre = last.m_pre.float().masked_fill(lost, ASSIGNED_NEVER)
+        edited = last._replace(m_pre=m_pre, m=torch.softmax(m_pre, dim=-2))
+        return replace(self, history=(*self.history[:-1], edited))
+
+    def _checked(self, groups: tuple[int, ...]) -> tuple[int, ...]:
+        for k in groups:
+            if not isinstance(k, int | np.integer) or isinstance(k, bool):
+                raise TypeError(
+                    f"group {k!r} is not a number: name groups by integers 0 .. {self.groups - 1}"
+                )
+            if not 0 <= k < self.groups:
+                raise ValueError(f"group {k} does not exist: there are groups 0 .. {self.groups - 1}")
+        return groups

@@ -1,0 +1,266 @@
+"""Tagger = TAG + Ladder + optional classes: the model of the paper, to train, use, save and load.
+
+# S seeds (optional) · B batch · K groups · N elements · T iterations · C classes
+
+Departures from the paper, all options of ``TaggerConfig`` and listed in docs/deviations.md: z is fed back as
+logits for binary inputs, the Ladder's top is a softmax also without labels, z starts at the data's own mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taggernet.nets.ladder import LadderMapping
+from taggernet.nets.norm import BatchNorm, NormKind
+from taggernet.randomness import Key
+from taggernet.tag import (
+    BernoulliGroups,
+    BitFlip,
+    Corruption,
+    GaussianGroups,
+    GaussianNoise,
+    Grouping,
+    Likelihood,
+    Mapping,
+    State,
+    run,
+    start,
+)
+
+MAX_GROUPS, MAX_ITERATIONS = 64, 1000
+
+
+@dataclass(frozen=True)
+class TaggerConfig:
+    """Everything that fixes a Tagger's function but its weights."""
+
+    shape: tuple[int, ...] = (20, 20)
+    """Shape of one input; N is its product."""
+    kind: Literal["binary", "real"] = "binary"
+    """Binary inputs get Bernoulli groups and bit flips, real ones Gaussian groups and noise."""
+    widths: tuple[int, ...] = (2000, 1000, 500)
+    """Widths of the Ladder's levels, the projected input first."""
+    classes: int = 0
+    """Number of classes; 0 for none. Adds a topmost level with one more neuron for 'no class'."""
+    norm: NormKind = "batch"
+    """batch: over batch x groups, as the paper; layer: over features, the paper's starred rows."""
+    noise: float = 0.2
+    """Bit-flip probability (binary) or standard deviation (real) of the corruption."""
+    mean: float = 0.5
+    """Where every z starts: the mean of the data."""
+    v_start: float = 1 + math.sqrt(2)
+    """Initial variance of a Gaussian group; training drives it down like an annealing schedule."""
+    feedback: Literal["logits", "probabilities"] = "logits"
+    """Binary: the form in which the mapping sees its last z."""
+    delta_z: Literal["eq4", "algorithm", "exact"] = "eq4"
+    """Real: which of the paper's forms of delta z."""
+    ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
+    """Real: the variance inside L(m)."""
+    gate: Literal["auto", "plain", "stable"] = "auto"
+    """Sigmoid on the decoder's gate; auto: stable for real inputs only."""
+    top: Literal["softmax", "relu"] = "softmax"
+    """Activation of the topmost level when there are no classes."""
+    norm_eps: float = 1e-10
+    """Added to the variance in every normalisation."""
+    offset: float = 0.0
+    """The user's value that the model sees as 0."""
+    scale: float = 1.0
+    """What one unit of the model's input is in the user's units."""
+
+    def __post_init__(self) -> None:
+        if not self.shape or any(not isinstance(n, int) or n < 1 for n in self.shape):
+            raise ValueError(
+                f"shape={self.shape} is not an input shape: give positive integers, e.g. (20, 20)"
+            )
+        if len(self.widths) < 2 or any(not isinstance(w, int) or w < 1 for w in self.widths):
+            raise ValueError(
+                f"widths={self.widths} does not make a Ladder: give two or more positive integers, "
+                "e.g. (2000, 1000, 500)"
+            )
+        if self.kind not in ("binary", "real"):
+            raise ValueError(f"kind={self.kind!r} is not known: choose 'binary' or 'real'")
+        if self.classes < 0:
+            raise ValueError(f"classes={self.classes} is negative: give the number of classes, or 0 for none")
+        if not (math.isfinite(self.v_start) and self.v_start > 0):
+            raise ValueError(f"v_start={self.v_start} is not a variance: give a positive number")
+        if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
+            raise ValueError(
+                f"offset={self.offset}, scale={self.scale}: give a finite offset and a positive scale"
+            )
+        self.corruption  # noqa: B018  checks the noise level
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def corruption(self) -> Corruption:
+        return BitFlip(self.noise) if self.kind == "binary" else GaussianNoise(self.noise)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        if self.kind == "binary":
+            return BernoulliGroups(self.noise, self.feedback)
+        return GaussianGroups(self.noise, self.delta_z, self.ratio_variance)
+
+
+class Tagger(nn.Module):
+    """A trained or trainable Tagger. ``group`` is what most users need."""
+
+    def __init__(self, config: TaggerConfig, mapping: Mapping | None = None) -> None:
+        super().__init__()
+        self.config = config
+        gate = config.gate if config.gate != "auto" else ("plain" if config.kind == "binary" else "stable")
+        if mapping is None:
+            widths = config.widths + ((config.classes + 1,) if config.classes else ())
+            top = "softmax" if config.classes else config.top
+            mapping = LadderMapping(config.elements, widths, config.norm, gate, top, config.norm_eps)
+        self.mapping = mapping
+        # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
+        self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
+        self.likelihood, self.corruption = config.likelihood, config.corruption
+
+    @property
+    def v(self) -> Tensor:
+        """The variance of a Gaussian group."""
+        return torch.exp(torch.asinh(self.w))
+
+    def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
+        """Random masks from this key, z at the data's mean."""
+        mean = torch.full((self.config.elements,), self.config.mean, device=key.word.device)
+        return start(batch, groups, mean, key, first)
+
+    def iterate(self, x_tilde: Float[Tensor, "*S B N"], state: State, iterations: int) -> Iterator[State]:
+        """The states after iterations 1 .. T; everything they know of the input is x~."""
+        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations)
+
+    def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
+        """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
+        return self.likelihood.cost(x.unsqueeze(-2), state.z, state.m, self.v)
+
+    def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
+        """Drop 'no class', sum over groups, renormalise (paper, section 3.3)."""
+        return self.class_shares(state).sum(-2)
+
+    def class_shares(self, state: State) -> Float[Tensor, "*S B K C"]:
+        """Each group's share of the class probabilities; they sum to one over groups and classes."""
+        if not self.config.classes or state.top is None:
+            raise ValueError("this model was trained without classes: train one with classes first")
+        shares = state.top[..., :-1]
+        return shares / shares.sum((-2, -1), keepdim=True).clamp(min=1e-30)
+
+    # --- use ---------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def group(
+        self,
+        x: Any,
+        groups: int = 4,
+        iterations: int = 5,
+        *,
+        seed: int = 0,
+        noisy: bool = False,
+        batch_size: int = 100,
+    ) -> Grouping:
+        """Split each input into groups.
+
+        x: (B, *shape) or (B, anything whose product is N), numpy or torch; what comes out is of the same
+        kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
+        ``batch_size`` inputs at a time and their results depend on it; for LayerNorm it only bounds memory.
+        """
+        _check_count("groups", groups, MAX_GROUPS)
+        _check_count("iterations", iterations, MAX_ITERATIONS)
+        _check_count("batch_size", batch_size, 10**9)
+        rows, shape, as_numpy = self._rows(x)
+        origin = rows.device
+        key = Key.of(seed, self.w.device)
+        histories: list[list[State]] = []
+        for first in range(0, len(rows), batch_size):
+            part = rows[first : first + batch_size].to(self.w.device)
+            if noisy:
+                part = self.corruption.apply(part, key.fold("noise"), first)
+            state = self.start(len(part), groups, key.fold("masks"), first)
+            histories.append([state, *self.iterate(part, state, iterations)])
+        history = tuple(_join([h[i] for h in histories], origin) for i in range(iterations + 1))
+        return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
+
+    @torch.no_grad()
+    def predict(
+        self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100
+    ) -> Any:
+        """Class probabilities (B, C) after the last iteration, numpy or torch like x."""
+        out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
+        probabilities = self.class_probabilities(out.history[-1])
+        return probabilities.cpu().numpy() if out.as_numpy else probabilities
+
+    def _rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
+        """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
+        as_numpy = not isinstance(x, Tensor)
+        if as_numpy:
+            array = np.asarray(x)
+            if array.dtype == object or array.dtype.kind not in "buif":
+                raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
+            x = torch.from_numpy(np.ascontiguousarray(array.astype(np.float32, copy=False)))
+        elif x.is_complex():
+            raise TypeError(f"x is a tensor of {x.dtype}: give real numbers")
+        expected = f"(B, {', '.join(map(str, self.config.shape))})"
+        if x.ndim < 2:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension"
+            )
+        if len(x) == 0:
+            raise ValueError(
+                f"x is empty, shape {tuple(x.shape)}: give at least one input of shape {expected}"
+            )
+        if math.prod(x.shape[1:]) != self.config.elements:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
+                f"has N={self.config.elements}: give {expected}"
+            )
+        rows = x.reshape(len(x), -1).float()
+        if (self.config.offset, self.config.scale) != (0.0, 1.0):
+            rows = (rows - self.config.offset) / self.config.scale
+        self.corruption.check(rows)
+        return rows, tuple(x.shape[1:]), as_numpy
+
+    # --- keep --------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
+        """Write model.safetensors and config.json into a folder; ``card`` adds notes such as figures."""
+        from taggernet.storage import save_model
+
+        return save_model(self, folder, card, half=half)
+
+    @classmethod
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
+        """Read what ``save`` wrote. Nothing is ever unpickled."""
+        from taggernet.storage import load_model
+
+        return load_model(folder, device)
+
+    def share_statistics(self) -> None:
+        """Let BatchNorm use the global batch of all processes."""
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.shared_statistics = True
+
+
+def _check_count(name: str, value: object, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}={value!r} is not an integer: give a number from 1 to {most}")
+    if not 1 <= value <= most:
+        raise ValueError(f"{name}={value} is out of range: give a number from 1 to {most}")
+
+
+def _join(states: list[State], device: torch.device) -> State:
+    parts = zip(*states, strict=True)
+    return State(*(None if part[0] is None else torch.cat(part).to(device) for part in parts))
