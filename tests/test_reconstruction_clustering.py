@@ -37,10 +37,10 @@ def test_salt_and_pepper_replaces_the_stated_share_by_zeros_and_ones_alike() -> 
 
 def test_autoencoder_is_the_formula() -> None:
     network = DenoisingAutoencoder(6, 4)
-    network.start(Key.of(3), mean=0.25)
+    network.start(Key.of(3), output_bias=-1.5)
     x = torch.rand(5, 6, generator=torch.Generator().manual_seed(0))
     w, v = network.encode.weight.detach().numpy(), network.decode.weight.detach().numpy()
-    by_hand = np.tanh(x.numpy() @ w) @ v + np.log(0.25 / 0.75)
+    by_hand = np.tanh(x.numpy() @ w) @ v - 1.5
     np.testing.assert_allclose(network(x).detach().numpy(), by_hand, rtol=1e-5, atol=1e-6)
 
 
@@ -204,6 +204,7 @@ def test_bad_inputs_are_named(toy: ReconstructionClustering, x: np.ndarray, sent
         ("noise", 1.5, "share of elements"),
         ("lr", 0.0, "positive number"),
         ("lr", float("nan"), "positive number"),
+        ("output_bias", float("inf"), "finite number"),
         ("epochs", 0, "at least 1"),
         ("hidden", -1, "at least 1"),
         ("e_step", "medium", "choose one of 'soft', 'hard'"),

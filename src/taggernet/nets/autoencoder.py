@@ -2,8 +2,8 @@
 
 # B batch · N elements · H hidden
 
-Departures from the autoencoder of Greff et al. 2015: weights start as N(0, 1/fan_in) and the output's bias at
-the log-odds of the data's mean, so that a network that knows nothing yet predicts that mean.
+Departure from the autoencoder of Greff et al. 2015: weights start as N(0, 1/fan_in) and the output's bias at
+a given value rather than at zero.
 """
 
 from __future__ import annotations
@@ -46,14 +46,13 @@ class DenoisingAutoencoder(nn.Module):
         self.decode, self.decode_bias = Linear(hidden, elements), per_feature(elements, 0.0)
 
     @torch.no_grad()
-    def start(self, key: Key, mean: float) -> None:
-        """Fresh weights that are a function of the key alone; ``mean`` is the data's."""
+    def start(self, key: Key, output_bias: float = 0.0) -> None:
+        """Fresh weights that are a function of the key alone; every output starts at this log-odds."""
         for name, layer in (("encode", self.encode), ("decode", self.decode)):
             values = key.fold(name).normal(layer.inputs, layer.outputs) / math.sqrt(layer.inputs)
             layer.weight.copy_(values)
         self.encode_bias.zero_()
-        share = min(max(mean, 1e-3), 1 - 1e-3)
-        self.decode_bias.fill_(math.log(share / (1 - share)))
+        self.decode_bias.fill_(output_bias)
 
     def forward(self, x: Float[Tensor, "B N"]) -> Float[Tensor, "B N"]:
         hidden = torch.tanh(self.encode(x) + self.encode_bias)

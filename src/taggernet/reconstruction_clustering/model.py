@@ -46,6 +46,8 @@ class RCConfig:
     """Hidden tanh units."""
     noise: float = 0.4
     """Share of elements that salt-and-pepper noise replaces."""
+    output_bias: float = -2.0
+    """Log-odds at which every output starts: below the data's, as a copy is shown but a part of the scene."""
     lr: float = 1e-3
     """Adam's learning rate."""
     batch: int = 100
@@ -60,6 +62,10 @@ class RCConfig:
             check_count(name, getattr(self, name), low=1)
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise ValueError(f"lr={self.lr} is not a learning rate: give a positive number, e.g. 1e-3")
+        if not math.isfinite(self.output_bias):
+            raise ValueError(
+                f"output_bias={self.output_bias} is not a log-odds: give a finite number, e.g. -2"
+            )
         check_choice("e_step", self.e_step, get_args(EStep))
         SaltAndPepper(self.noise)
 
@@ -106,8 +112,8 @@ class ReconstructionClustering:
             raise ValueError(f"x has {len(rows)} inputs, fewer than a batch of {config.batch}: lower batch")
         key = Key.of(seed, self.device).fold("reconstruction clustering")
         network = DenoisingAutoencoder(rows.shape[1], config.hidden).to(self.device)
-        network.start(key.fold("weights"), rows.float().mean().item())
-        optimiser = torch.optim.Adam(network.parameters(), config.lr)
+        network.start(key.fold("weights"), config.output_bias)
+        optimiser = torch.optim.Adam(network.parameters(), config.lr, fused=True)
         noise, per_epoch = SaltAndPepper(config.noise), len(rows) // config.batch
         losses: list[Tensor] = []
         for step in range(config.epochs * per_epoch):
