@@ -262,5 +262,14 @@ def _check_count(name: str, value: object, most: int) -> None:
 
 
 def _join(states: list[State], device: torch.device) -> State:
-    parts = zip(*states, strict=True)
-    return State(*(None if part[0] is None else torch.cat(part).to(device) for part in parts))
+    def join(parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts).to(device)
+
+    tops = [state.top for state in states if state.top is not None]
+    return State(
+        z=join([state.z for state in states]),
+        m=join([state.m for state in states]),
+        fed=join([state.fed for state in states]),
+        m_pre=join([state.m_pre for state in states]),
+        top=join(tops) if tops else None,
+    )

@@ -8,7 +8,7 @@ Calling a corruption checks its input; ``apply`` trusts it, for use inside a com
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from torch import Tensor
 from taggernet.randomness import Key
 
 
+@runtime_checkable
 class Corruption(Protocol):
     """What the loop needs of a corruption."""
 

@@ -65,16 +65,20 @@ def step(
     """One iteration: the same mapping for every group, then a softmax over the groups."""
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
-    z_pre = mapped.z_pre.unflatten(-2, (batch, groups))
-    m_pre = mapped.m_pre.unflatten(-2, (batch, groups))
+    z_pre = _by_group(mapped.z_pre, batch, groups)
+    m_pre = _by_group(mapped.m_pre, batch, groups)
     z = likelihood.mean(z_pre)
     return State(
         z=z,
         m=torch.softmax(m_pre, dim=-2),
         fed=likelihood.fed_back(z_pre, z),
         m_pre=m_pre,
-        top=None if mapped.top is None else mapped.top.unflatten(-2, (batch, groups)),
+        top=None if mapped.top is None else _by_group(mapped.top, batch, groups),
     )
+
+
+def _by_group(rows: Float[Tensor, "*S R F"], batch: int, groups: int) -> Float[Tensor, "*S B K F"]:
+    return rows.reshape(*rows.shape[:-2], batch, groups, rows.shape[-1])
 
 
 def run(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ Elements = Float[Tensor, "*S B K N"]
 Input = Float[Tensor, "*S B 1 N"]
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     """What the loop needs to know about the groups' distribution."""
 
