@@ -1,0 +1,200 @@
+"""The Ladder as a mapping: its start, its symmetries, many seeds at once, few rows.
+
+That it computes what the paper says is in test_paper.py, against numpy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
+
+from taggernet.nets import Ladder, LadderMapping, Linear, MLPMapping
+from taggernet.nets.ladder import Combinator
+from taggernet.tag import Mapping
+
+N, R = 5, 12
+
+
+def ladder(seed: int = 0, norm: Any = "batch", gate: Any = "plain", top: Any = "softmax") -> LadderMapping:
+    """All parameters away from their start."""
+    torch.manual_seed(seed)
+    mapping = LadderMapping(N, (8, 6, 4), norm, gate, top)
+    with torch.no_grad():
+        for name, parameter in mapping.named_parameters():
+            if not name.endswith("weight"):
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    return mapping
+
+
+def rows(seed: int = 0, count: int = R) -> Tensor:
+    return torch.randn(count, 4 * N, generator=torch.Generator().manual_seed(seed))
+
+
+def test_linear_starts_with_variance_one_over_fan_in() -> None:
+    torch.manual_seed(0)
+    weight = Linear(400, 300).weight
+    assert weight.shape == (400, 300)
+    assert weight.mean().item() == pytest.approx(0, abs=1e-3)
+    assert weight.std().item() == pytest.approx(1 / 20, rel=0.01)
+
+
+def test_linear_computes_in_the_dtype_of_its_weight() -> None:
+    linear = Linear(6, 3)
+    x = torch.randn(4, 6)
+    torch.testing.assert_close(linear(x), x @ linear.weight)
+    assert linear.to(torch.bfloat16)(x).dtype == torch.bfloat16
+    assert linear.double()(x).dtype == torch.float64
+
+
+def test_parameters_start_as_in_the_public_code() -> None:
+    mapping = LadderMapping(N, (8, 6, 4))
+    for name, parameter in mapping.named_parameters():
+        if name.endswith(".a"):
+            for number, values in enumerate(parameter, start=1):
+                assert torch.equal(values, torch.full_like(values, float(number in (2, 7)))), (name, number)
+        elif "scale" in name:
+            assert torch.equal(parameter, torch.ones_like(parameter)), name
+        elif "bias" in name:
+            assert torch.equal(parameter, torch.zeros_like(parameter)), name
+    assert mapping.m_scale.numel() == 1
+    assert mapping.z_scale.shape == mapping.z_bias.shape == (1, N)
+
+
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=20)
+def test_combinator_interpolates_between_lateral_and_prior(seed: int) -> None:
+    """The stable gate lies in (0, 1), so the estimate lies between z and mu; a plain one need not."""
+    torch.manual_seed(seed)
+    combine = Combinator(4, "stable")
+    nn.init.normal_(combine.a, std=3.0)
+    z, u = 5 * torch.randn(6, 4), torch.randn(6, 4)
+    a = combine.a.detach()[:, 0]
+    mu = a[0] * torch.sigmoid(a[1] * u + a[2]) + a[3] * u + a[4]
+    out = combine(z, u)
+    assert (out >= torch.minimum(z, mu) - 1e-4).all()
+    assert (out <= torch.maximum(z, mu) + 1e-4).all()
+    gate = a[5] * torch.sigmoid(a[6] * u + a[7]) + a[8] * u + a[9]
+    combine.gate = "plain"
+    torch.testing.assert_close(combine(z, u), gate * z + (1 - gate) * mu, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("top", ["softmax", "relu"])
+def test_top_is_a_distribution_or_rectified(top: Any) -> None:
+    out = ladder(top=top)(rows()).top
+    assert out is not None
+    assert out.shape == (R, 4)
+    assert (out >= 0).all()
+    is_distribution = torch.allclose(out.sum(-1), torch.ones(R))
+    assert is_distribution == (top == "softmax")
+    assert (ladder(top=top).ladder.top_scale is None) == (top == "relu")
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+@pytest.mark.parametrize("gate", ["plain", "stable"])
+@pytest.mark.parametrize("top", ["softmax", "relu"])
+def test_every_parameter_learns(norm: Any, gate: Any, top: Any) -> None:
+    mapping = ladder(norm=norm, gate=gate, top=top)
+    out = mapping(rows())
+    torch.manual_seed(1)
+    (out.z_pre * torch.randn(R, N) + out.m_pre * torch.randn(R, N)).sum().backward()
+    for name, parameter in mapping.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.mark.parametrize("make", [ladder, lambda: ladder(norm="layer"), lambda: MLPMapping(N, (8,), "batch")])
+def test_rows_are_treated_alike(make: Any) -> None:
+    mapping, x = make(), rows()
+    order = torch.randperm(R, generator=torch.Generator().manual_seed(0))
+    for straight, permuted in zip(mapping(x), mapping(x[order]), strict=True):
+        torch.testing.assert_close(straight[order], permuted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [lambda: ladder(norm="layer"), lambda: MLPMapping(N, (8,))])
+def test_layernorm_rows_do_not_know_each_other(make: Any) -> None:
+    mapping, x = make(), rows()
+    for part in (x[:1], x[3:7]):
+        first = 0 if len(part) == 1 else 3
+        for whole, alone in zip(mapping(x), mapping(part), strict=True):
+            torch.testing.assert_close(whole[first : first + len(part)], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_batchnorm_with_one_row_says_nothing_of_it() -> None:
+    """Documented in nets/norm.py: every normalised value is 0, so z and m are the mapping's constants."""
+    mapping = ladder()
+    one, other = mapping(rows(0, 1)), mapping(rows(1, 1))
+    for out in (one, other):
+        assert torch.equal(out.z_pre, mapping.z_bias)
+        assert torch.equal(out.m_pre, torch.zeros(1, N))
+    assert torch.equal(one.top, other.top)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: ladder(seed, "batch", "stable"),
+        lambda seed: ladder(seed, "layer", "plain", "relu"),
+        lambda seed: MLPMapping(N, (8, 6), "batch"),
+    ],
+)
+def test_stacked_parameters_are_each_seed_alone(make: Any) -> None:
+    models = []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        models.append(make(seed))
+    parameters, _ = stack_module_state(models)
+    x = torch.stack([rows(seed) for seed in range(3)])
+    together = functional_call(models[0], parameters, (x,))
+    for seed, model in enumerate(models):
+        for stacked, alone in zip(together, model(x[seed]), strict=True):
+            torch.testing.assert_close(stacked[seed], alone, rtol=1e-3, atol=1e-4)
+    assert not torch.allclose(together.z_pre[0], together.z_pre[1], atol=1e-2)
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_bfloat16_products_agree_with_float32(norm: Any) -> None:
+    """Training hands in bfloat16 copies of the weights; what comes out is float32 and near."""
+    mapping, x = ladder(norm=norm, gate="stable"), rows(count=64)
+    rounded = {
+        name: p.bfloat16() if p.ndim == 2 and name.endswith("weight") else p
+        for name, p in mapping.named_parameters()
+    }
+    half = functional_call(mapping, rounded, (x,))
+    full = mapping(x)
+    for near, exact in zip(half, full, strict=True):
+        assert near.dtype == torch.float32
+        assert (near - exact).square().mean().sqrt() < 0.1 * exact.std()
+
+
+def test_ladder_alone_takes_any_number_of_levels() -> None:
+    for widths in ((6, 3), (6, 5, 4, 3, 2)):
+        estimate, top = Ladder(widths, "layer", "stable", "relu")(torch.randn(R, 6))
+        assert estimate.shape == (R, 6)
+        assert top.shape == (R, widths[-1])
+
+
+def test_mappings_follow_the_protocol() -> None:
+    for mapping in (ladder(), MLPMapping(N, (8,))):
+        assert isinstance(mapping, Mapping)
+
+
+def test_mlp_against_its_formula() -> None:
+    torch.manual_seed(0)
+    mapping = MLPMapping(N, (8,), "layer")
+    nn.init.normal_(mapping.out_bias)
+    nn.init.normal_(mapping.bias[0])
+    x = rows()
+    h = x @ mapping.hidden[0].weight  # type: ignore[operator]
+    h = torch.relu(nn.functional.layer_norm(h, (8,), eps=1e-10) + mapping.bias[0])
+    out = h @ mapping.out.weight + mapping.out_bias
+    mapped = mapping(x)
+    torch.testing.assert_close(mapped.z_pre, out[:, :N])
+    torch.testing.assert_close(mapped.m_pre, out[:, N:])
+    torch.testing.assert_close(mapped.top, h)
