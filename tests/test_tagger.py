@@ -1,0 +1,419 @@
+"""Tagger as its users meet it: arrays of any kind in, groups out, and one sentence for each bad input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from taggernet.nets import BatchNorm, LadderMapping, MLPMapping
+from taggernet.randomness import Key
+from taggernet.tag import BernoulliGroups, BitFlip, GaussianGroups, GaussianNoise, State
+from taggernet.tagger import Tagger, TaggerConfig
+
+BINARY = TaggerConfig(shape=(2, 3), widths=(12, 8, 5), norm="layer", mean=0.3)
+REAL = replace(BINARY, kind="real", mean=0.5)
+
+
+def tagger(config: TaggerConfig = BINARY, seed: int = 0) -> Tagger:
+    """All parameters away from their start, at which a plain gate lets nothing through."""
+    torch.manual_seed(seed)
+    model = Tagger(config)
+    with torch.no_grad():
+        for name, parameter in model.mapping.named_parameters():  # type: ignore[union-attr]
+            if not name.endswith("weight"):
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def scenes(count: int = 7, seed: int = 3) -> Tensor:
+    return (Key.of(seed).uniform(count, 2, 3) > 0.5).float()
+
+
+# --- what comes out --------------------------------------------------------------------------------------
+
+
+def test_torch_in_torch_out() -> None:
+    x = scenes()
+    out = tagger().group(x, groups=3, iterations=2)
+    assert isinstance(out.masks, Tensor)
+    assert out.masks.shape == out.reconstructions.shape == (7, 3, 2, 3)
+    assert out.labels.shape == out.denoised.shape == (7, 2, 3)
+    assert out.labels.dtype == torch.int64
+    assert len(out.history) == 3
+    assert not out.masks.requires_grad
+    torch.testing.assert_close(out.masks.sum(1), torch.ones(7, 2, 3))
+
+
+def test_group_is_the_loop() -> None:
+    """Clean input stands in for x~, masks from the seed's own stream."""
+    model, x = tagger(), scenes()
+    out = model.group(x, groups=3, iterations=2, seed=11)
+    with torch.no_grad():
+        states = list(model.iterate(x.flatten(1), model.start(7, 3, Key.of(11).fold("masks")), 2))
+    assert torch.equal(out.history[-1].m, states[-1].m)
+    assert torch.equal(out.history[1].z, states[0].z)
+    noisy = model.group(x, groups=3, iterations=2, seed=11, noisy=True)
+    with torch.no_grad():
+        x_tilde = BitFlip(0.2)(x.flatten(1), Key.of(11).fold("noise"))
+        states = list(model.iterate(x_tilde, model.start(7, 3, Key.of(11).fold("masks")), 2))
+    assert torch.equal(noisy.history[-1].m, states[-1].m)
+    assert not torch.equal(noisy.masks, out.masks)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.uint8, np.int64, np.bool_, ">f4"])
+def test_numpy_in_numpy_out(dtype: Any) -> None:
+    x = scenes()
+    expected = tagger().group(x, groups=3, iterations=2)
+    out = tagger().group(x.numpy().astype(dtype), groups=3, iterations=2)
+    for name in ("masks", "reconstructions", "labels", "denoised"):
+        assert isinstance(getattr(out, name), np.ndarray)
+        np.testing.assert_array_equal(getattr(out, name), getattr(expected, name).numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.uint8, torch.bool])
+def test_torch_dtypes(dtype: torch.dtype) -> None:
+    x = scenes()
+    expected = tagger().group(x, groups=3, iterations=2)
+    assert torch.equal(tagger().group(x.to(dtype), groups=3, iterations=2).masks, expected.masks)
+
+
+def test_lists_and_arrays_that_are_not_contiguous() -> None:
+    x = scenes()
+    expected = tagger().group(x.numpy(), groups=3, iterations=2).masks
+    np.testing.assert_array_equal(tagger().group(x.tolist(), groups=3, iterations=2).masks, expected)
+    backwards = x.numpy()[::-1].copy()[::-1]
+    np.testing.assert_array_equal(tagger().group(backwards, groups=3, iterations=2).masks, expected)
+
+
+@pytest.mark.xfail(strict=True, reason="torch.from_numpy warns of a read-only array")
+def test_read_only_arrays_are_accepted_without_a_warning() -> None:
+    """What a memory-mapped file gives; pytest turns a warning into a failure."""
+    x = scenes().numpy()
+    x.flags.writeable = False
+    assert tagger().group(x, iterations=1).masks.shape == (7, 4, 2, 3)
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 2, 3), (6, 1, 1)])
+def test_any_shape_whose_product_is_n(shape: tuple[int, ...]) -> None:
+    x = scenes()
+    out = tagger().group(x.reshape(7, *shape), groups=3, iterations=2)
+    assert out.masks.shape == (7, 3, *shape)
+    assert out.labels.shape == (7, *shape)
+    expected = tagger().group(x, groups=3, iterations=2)
+    assert torch.equal(out.masks.flatten(2), expected.masks.flatten(2))
+
+
+def test_a_seed_fixes_the_result() -> None:
+    x = scenes()
+    first, again, other = (tagger().group(x, seed=seed).masks for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.allclose(first, other)
+
+
+def test_grouping_leaves_the_callers_array_alone() -> None:
+    x = scenes()
+    before = x.clone()
+    tagger().group(x, noisy=True)
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("iterations", [1, 10])
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_other_k_and_t(groups: int, iterations: int, norm: Any) -> None:
+    out = tagger(replace(BINARY, norm=norm)).group(scenes(), groups, iterations)
+    assert out.masks.shape == (7, groups, 2, 3)
+    assert len(out.history) == iterations + 1
+    assert torch.isfinite(out.masks).all()
+
+
+def test_more_iterations_continue_fewer() -> None:
+    short, long = (tagger().group(scenes(), iterations=t) for t in (2, 5))
+    assert torch.equal(long.at(2).masks, short.masks)
+
+
+@pytest.mark.parametrize("config", [BINARY, REAL])
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 100])
+def test_layernorm_does_not_depend_on_the_batch(config: TaggerConfig, batch_size: int) -> None:
+    """A last, smaller batch included: 7 = 3 + 3 + 1. The same noise and masks go to the same scene."""
+    x = scenes()
+    whole = tagger(config).group(x, noisy=True, batch_size=1000)
+    parts = tagger(config).group(x, noisy=True, batch_size=batch_size)
+    torch.testing.assert_close(parts.masks, whole.masks, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(parts.reconstructions, whole.reconstructions, rtol=1e-3, atol=1e-5)
+    alone = tagger(config).group(x[:1], noisy=True)
+    torch.testing.assert_close(alone.masks, whole.masks[:1], rtol=1e-3, atol=1e-5)
+
+
+def test_batchnorm_depends_on_the_batch_and_says_nothing_of_one_row() -> None:
+    model, x = tagger(replace(BINARY, norm="batch")), scenes()
+    assert not torch.allclose(model.group(x, batch_size=3).masks, model.group(x).masks, atol=1e-3)
+    # One scene of one group is one row: what comes out is the same whatever the scene.
+    one, other = (model.group(scene, groups=1).reconstructions for scene in (x[:1], 1 - x[:1]))
+    assert torch.equal(one, other)
+    # One scene of several groups has several rows, and is seen.
+    one, other = (model.group(scene, groups=3).reconstructions for scene in (x[:1], 1 - x[:1]))
+    assert not torch.allclose(one, other, atol=1e-3)
+
+
+def test_units() -> None:
+    """offset and scale: data in the user's units behaves as the same data in the model's."""
+    x = Key.of(0).uniform(5, 2, 3)
+    plain = tagger(REAL).group(x)
+    scaled = tagger(replace(REAL, offset=-100.0, scale=50.0)).group(x * 50 - 100)
+    torch.testing.assert_close(scaled.masks, plain.masks, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(scaled.denoised, plain.denoised * 50 - 100, rtol=1e-3, atol=0.05)
+
+
+def test_without_takes_a_group_out_of_the_scene() -> None:
+    out = tagger().group(scenes(), groups=3)
+    edited = out.without(1)
+    assert edited.masks[:, 1].max() == 0
+    others = out.masks[:, [0, 2]]
+    torch.testing.assert_close(edited.masks[:, [0, 2]], others / others.sum(1, keepdim=True))
+    assert torch.equal(out.only(1).denoised, out.reconstructions[:, 1])
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(
+    ("x", "error", "sentence"),
+    [
+        (torch.zeros(7, 2, 4), ValueError, r"\(7, 2, 4\), that is 8 elements .* N=6: give \(B, 2, 3\)"),
+        (torch.zeros(6), ValueError, r"shape \(6,\), but a batch \(B, 2, 3\) is expected: add a batch"),
+        (torch.tensor(1.0), ValueError, r"shape \(\), but a batch \(B, 2, 3\) is expected"),
+        (torch.zeros(0, 2, 3), ValueError, r"x is empty, shape \(0, 2, 3\): give at least one input"),
+        (torch.full((1, 6), math.nan), ValueError, r"x holds 6 NaN or infinite values of 6"),
+        (np.full((1, 6), np.inf), ValueError, r"x holds 6 NaN or infinite values of 6"),
+        (torch.full((1, 6), 0.5), ValueError, r"0 or 1, but x holds 0\.5: threshold the data"),
+        (np.full((1, 6), 255, np.uint8), ValueError, r"0 or 1, but x holds 255"),
+        (np.array([["a"] * 6]), TypeError, r"x is an array of <U1: give numbers"),
+        (np.array([[None] * 6]), TypeError, r"x is an array of object: give numbers"),
+        (np.zeros((1, 6), complex), TypeError, r"x is an array of complex128: give numbers"),
+        (torch.zeros(1, 6, dtype=torch.complex64), TypeError, r"x is a tensor of torch.complex64: give real"),
+        ("shapes", TypeError, r"x is an array of <U6: give numbers"),
+        (None, TypeError, r"x is an array of object: give numbers"),
+    ],
+)
+def test_bad_x(x: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        tagger().group(x)
+
+
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize("name", ["groups", "iterations", "batch_size"])
+@pytest.mark.parametrize(
+    ("value", "error", "sentence"),
+    [
+        (0, ValueError, "{}=0 is out of range: give a number from 1 to"),
+        (-3, ValueError, "{}=-3 is out of range"),
+        (10**10, ValueError, "{}=10000000000 is out of range"),
+        (2.0, TypeError, "{}=2.0 is not an integer: give a number from 1 to"),
+        ("4", TypeError, "{}='4' is not an integer"),
+        (True, TypeError, "{}=True is not an integer"),
+        (None, TypeError, "{}=None is not an integer"),
+    ],
+)
+def test_bad_counts(name: str, value: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence.format(name)):
+        tagger().group(scenes(), **{name: value})
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_bad_seed() -> None:
+    with pytest.raises(TypeError, match="seed must be an integer, got str"):
+        tagger().group(scenes(), seed="0")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"shape": ()}, r"shape=\(\) is not an input shape: give positive integers"),
+        ({"shape": (0, 3)}, r"shape=\(0, 3\) is not an input shape"),
+        ({"shape": (2.5,)}, r"shape=\(2\.5,\) is not an input shape"),
+        ({"widths": (10,)}, r"widths=\(10,\) does not make a Ladder: give two or more"),
+        ({"widths": (10, 0)}, r"widths=\(10, 0\) does not make a Ladder"),
+        ({"kind": "grey"}, r"kind='grey' is not known: choose 'binary' or 'real'"),
+        ({"classes": -1}, r"classes=-1 is negative"),
+        ({"v_start": 0.0}, r"v_start=0\.0 is not a variance"),
+        ({"v_start": math.nan}, r"v_start=nan is not a variance"),
+        ({"scale": 0.0}, r"scale=0\.0: give a finite offset and a positive scale"),
+        ({"offset": math.inf}, r"offset=inf, .*: give a finite offset"),
+        ({"noise": 0.6}, r"beta=0\.6 is not a bit-flip probability"),
+        ({"noise": -1.0, "kind": "real"}, r"sigma=-1\.0 is not a standard deviation"),
+    ],
+)
+def test_bad_configuration(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        replace(BINARY, **change)
+
+
+UNCHECKED = pytest.mark.xfail(strict=True, reason="TaggerConfig does not check this field")
+OPTIONS = {
+    "norm": "group",
+    "gate": "open",
+    "top": "tanh",
+    "feedback": "z",
+    "delta_z": "eq5",
+    "ratio_variance": "v",
+}
+
+
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(
+    "name", ["norm", *(pytest.param(n, marks=UNCHECKED) for n in OPTIONS if n != "norm")]
+)
+def test_an_option_that_does_not_exist_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"'{OPTIONS[name]}' is not known"):
+        Tagger(replace(REAL, **{name: OPTIONS[name]}))  # type: ignore[arg-type]
+
+
+@UNCHECKED
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(("name", "value"), [("mean", math.nan), ("norm_eps", math.nan), ("norm_eps", -1.0)])
+def test_numbers_that_would_make_nan_are_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        replace(BINARY, **{name: value})  # type: ignore[arg-type]
+
+
+# --- what it is made of ----------------------------------------------------------------------------------
+
+
+def test_kind_decides_noise_groups_and_gate() -> None:
+    binary, real = tagger(BINARY), tagger(REAL)
+    assert binary.corruption == BitFlip(0.2)
+    assert binary.likelihood == BernoulliGroups(0.2)
+    assert real.corruption == GaussianNoise(0.2)
+    assert real.likelihood == GaussianGroups(0.2)
+    gates = [{c.gate for c in model.mapping.ladder.combine} for model in (binary, real)]  # type: ignore[union-attr]
+    assert gates == [{"plain"}, {"stable"}]
+    changed = replace(REAL, delta_z="exact", ratio_variance="reference", gate="plain", noise=0.1)
+    assert Tagger(changed).likelihood == GaussianGroups(0.1, "exact", "reference")
+    assert replace(BINARY, feedback="probabilities").likelihood == BernoulliGroups(0.2, "probabilities")
+
+
+@pytest.mark.parametrize("v_start", [1 + math.sqrt(2), 0.01, 30.0])
+def test_v_starts_where_asked_and_stays_positive(v_start: float) -> None:
+    model = Tagger(replace(REAL, v_start=v_start))
+    assert model.v.item() == pytest.approx(v_start, rel=1e-4)
+    if v_start > 2:
+        assert Tagger(REAL).w.item() == pytest.approx(1.0)
+    for w in (-1e6, -100.0, 0.0, 100.0, 1e6):
+        with torch.no_grad():
+            model.w.fill_(w)
+        assert 0 < model.v.item() < math.inf
+        (gradient,) = torch.autograd.grad(model.v.sum(), model.w)
+        assert 0 < gradient.item() < math.inf
+
+
+def test_another_mapping_can_be_given() -> None:
+    torch.manual_seed(0)
+    mapping = MLPMapping(6, (8,))
+    model = Tagger(BINARY, mapping)
+    assert model.mapping is mapping
+    assert model.group(scenes()).top.shape == (7, 4, 8)
+    assert {id(p) for p in mapping.parameters()} < {id(p) for p in model.parameters()}
+
+
+def test_a_few_steps_of_training_lower_the_cost() -> None:
+    for config in (BINARY, REAL, replace(BINARY, norm="batch")):
+        torch.manual_seed(0)
+        model = Tagger(config)
+        optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+        x = scenes(32).flatten(1)
+        costs = []
+        for _ in range(40):
+            states = list(model.iterate(x, model.start(32, 3, Key.of(0)), 2))
+            cost = torch.stack([model.cost(x, state).mean() for state in states]).mean()
+            optimiser.zero_grad()
+            cost.backward()
+            optimiser.step()
+            costs.append(cost.item())
+        assert all(map(math.isfinite, costs))
+        assert costs[-1] < costs[0] - 0.1, config
+
+
+# --- classes ---------------------------------------------------------------------------------------------
+
+
+def test_class_probabilities_drop_no_class_sum_and_renormalise() -> None:
+    model = tagger(replace(BINARY, classes=3))
+    assert isinstance(model.mapping, LadderMapping)
+    assert model.mapping.ladder.widths == (12, 8, 5, 4)
+    out = model.group(scenes(), groups=2, iterations=2)
+    top = out.history[-1].top
+    assert top is not None
+    assert top.shape == (7, 2, 4)
+    for b in range(7):
+        kept = [[float(top[b, k, c]) for c in range(3)] for k in range(2)]
+        total = sum(map(sum, kept))
+        expected = torch.tensor([(kept[0][c] + kept[1][c]) / total for c in range(3)])
+        torch.testing.assert_close(model.class_probabilities(out.history[-1])[b], expected)
+        torch.testing.assert_close(model.class_shares(out.history[-1])[b], torch.tensor(kept) / total)
+
+
+def test_predict() -> None:
+    model = tagger(replace(BINARY, classes=3))
+    x = scenes()
+    probabilities = model.predict(x.numpy(), groups=2, iterations=2)
+    assert isinstance(probabilities, np.ndarray)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+    assert torch.equal(model.predict(x, groups=2, iterations=2), torch.from_numpy(probabilities))
+    expected = model.class_probabilities(model.group(x, 2, 2).history[-1])
+    assert torch.equal(model.predict(x, 2, 2), expected)
+
+
+def test_certain_no_class_everywhere_is_finite() -> None:
+    model = tagger(replace(BINARY, classes=3))
+    nothing = torch.zeros(1, 2, 4)
+    nothing[..., -1] = 1
+    blank = torch.zeros(1, 2, 6)
+    assert torch.isfinite(model.class_probabilities(State(blank, blank, blank, blank, nothing))).all()
+
+
+def test_classes_of_a_model_without_them() -> None:
+    with pytest.raises(
+        ValueError, match="this model was trained without classes: train one with classes first"
+    ):
+        tagger().predict(scenes())
+
+
+def test_stacked_seeds_of_a_whole_model() -> None:
+    """functional_call on (S, ...) parameters, v included, equals each model alone."""
+    models = [tagger(REAL, seed) for seed in range(2)]
+    for number, model in enumerate(models):
+        with torch.no_grad():
+            model.w.fill_(float(number))
+    stacked, _ = torch.func.stack_module_state(models)
+
+    class Cost(torch.nn.Module):
+        def __init__(self, model: Tagger) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, x: Tensor, key: Key) -> Tensor:
+            *_, last = self.model.iterate(x, self.model.start(x.shape[-2], 3, key), 2)
+            return self.model.cost(x, last)
+
+    x = Key.of(0).uniform(2, 4, 6)
+    parameters = {f"model.{name}": value for name, value in stacked.items()}
+    together = torch.func.functional_call(Cost(models[0]), parameters, (x, Key.of([5, 6])))
+    for row, model in enumerate(models):
+        torch.testing.assert_close(together[row], Cost(model)(x[row], Key.of(5 + row)), rtol=1e-3, atol=1e-4)
+
+
+def test_share_statistics_reaches_every_batchnorm() -> None:
+    model = tagger(replace(BINARY, norm="batch"))
+    model.share_statistics()
+    found = [m.shared_statistics for m in model.modules() if isinstance(m, BatchNorm)]
+    assert len(found) == 2
+    assert all(found)
