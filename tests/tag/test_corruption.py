@@ -77,3 +77,10 @@ def test_the_input_is_left_as_it_was(corruption: Corruption) -> None:
     x = torch.ones(20, 20)
     corruption(x, Key.of(0))
     assert torch.equal(x, torch.ones(20, 20))
+
+
+@pytest.mark.xfail(strict=True, reason="1 - x is not defined for bool tensors")
+@pytest.mark.usefixtures("without_typecheck")
+def test_bit_flip_takes_what_its_check_takes() -> None:
+    x = Key.of(0).uniform(5, 6) > 0.5
+    assert torch.equal(BitFlip(0.2)(x, Key.of(1)).float(), BitFlip(0.2)(x.float(), Key.of(1)))
