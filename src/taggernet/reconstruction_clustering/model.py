@@ -10,8 +10,8 @@ Departures from the RC paper and its public code:
 - Adam for a fixed number of epochs, chosen on validation AMI; they use gradient descent, stopped on the
   validation loss.
 - The network trained on scenes has the same 500 tanh units and 0.4 noise as the one trained on single shapes;
-  their random search took 100 sigmoid units and 0.9 noise there. Ours is stopped early instead: after a few
-  epochs it completes parts to objects, later it completes them to scenes.
+  their random search took 100 sigmoid units and 0.9 noise there. Ours is stopped early instead, as
+  AMI falls with further training.
 - The output's bias starts at ``output_bias`` instead of 0.
 - 20 iterations; their code runs 10. The figures after each iteration are in the record.
 - The E-step is a softmax of log-likelihoods over log-odds: the same quantity, without clipping.
