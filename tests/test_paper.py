@@ -84,8 +84,7 @@ def test_eq2_mixture_of_gaussians() -> None:
     x, z, m = random_state(binary=False)
     expected = elementwise(
         lambda b, j: sum(
-            float(m[b, k, j]) * normal_density(float(x[b, 0, j]), float(z[b, k, j]), float(V))
-            for k in range(K)
+            float(m[b, k, j]) * normal_density(float(x[b, 0, j]), float(z[b, k, j]), float(V)) for k in range(K)
         )
     )
     groups = GaussianGroups(SIGMA, mask_floor=0.0)
@@ -99,9 +98,7 @@ def test_eq2_mixture_of_gaussians() -> None:
 def test_eq2_mixture_of_bernoullis() -> None:
     x, z, m = random_state(binary=True)
     expected = elementwise(
-        lambda b, j: sum(
-            float(m[b, k, j]) * float(z[b, k, j] if x[b, 0, j] == 1 else 1 - z[b, k, j]) for k in range(K)
-        )
+        lambda b, j: sum(float(m[b, k, j]) * float(z[b, k, j] if x[b, 0, j] == 1 else 1 - z[b, k, j]) for k in range(K))
     )
     groups = BernoulliGroups(BETA, clip=0.0)
     torch.testing.assert_close(torch.exp(-groups.cost(x, z, m)), expected, rtol=1e-12, atol=0)
@@ -245,9 +242,7 @@ def gradient_of_log_mixture(x: Tensor, z: Tensor, m: Tensor, binary: bool) -> Te
 def test_delta_z_exact_is_the_gradient(seed: int) -> None:
     x, z, m = random_state(False, seed)
     expected = gradient_of_log_mixture(x, z, m, binary=False)
-    torch.testing.assert_close(
-        GaussianGroups(SIGMA, "exact").delta_z(x, z, m, V), expected, rtol=1e-10, atol=1e-14
-    )
+    torch.testing.assert_close(GaussianGroups(SIGMA, "exact").delta_z(x, z, m, V), expected, rtol=1e-10, atol=1e-14)
 
 
 def test_delta_z_algorithm() -> None:
@@ -341,14 +336,9 @@ def ladder(rows: Rows, w: Weights, levels: int, norm: str, stable: bool) -> Rows
     return estimate
 
 
-def mapping(
-    inputs: Rows, w: Weights, elements: int, levels: int, norm: str, stable: bool
-) -> tuple[Rows, Rows]:
+def mapping(inputs: Rows, w: Weights, elements: int, levels: int, norm: str, stable: bool) -> tuple[Rows, Rows]:
     """[z, m] <- W_u Ladder(f(W_h [z, m, delta z, L(m)])), normalisations included."""
-    h = [
-        np.maximum(row + w["bias_h"][0], 0)
-        for row in normalised([row @ w["W_h.weight"] for row in inputs], norm)
-    ]
+    h = [np.maximum(row + w["bias_h"][0], 0) for row in normalised([row @ w["W_h.weight"] for row in inputs], norm)]
     u = [row @ w["W_u.weight"] for row in ladder(h, w, levels, norm, stable)]
     z = normalised([row[:elements] for row in u], norm)
     m = normalised([row[elements:] for row in u], norm)
@@ -414,9 +404,7 @@ def algorithm(
     return np.array(z), np.array(m), costs
 
 
-def random_ladder(
-    elements: int, widths: tuple[int, ...], norm: Any, gate: Any
-) -> tuple[LadderMapping, Weights]:
+def random_ladder(elements: int, widths: tuple[int, ...], norm: Any, gate: Any) -> tuple[LadderMapping, Weights]:
     """Every parameter random, so that none can be left out unnoticed."""
     torch.manual_seed(7)
     module = LadderMapping(elements, widths, norm, gate)
@@ -465,9 +453,7 @@ def test_algorithm_continuous(norm: str, delta: Any) -> None:
     compare(ours, likelihood, torch.tensor(x).float(), v, z, m, costs)
 
 
-def compare(
-    ours: list[State], likelihood: Any, x: Tensor, v: Tensor, z: Vector, m: Vector, costs: list[float]
-) -> None:
+def compare(ours: list[State], likelihood: Any, x: Tensor, v: Tensor, z: Vector, m: Vector, costs: list[float]) -> None:
     """Three iterations of float32 against double precision."""
     np.testing.assert_allclose(ours[-1].z.detach().numpy(), z, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(ours[-1].m.detach().numpy(), m, rtol=1e-3, atol=1e-3)
@@ -495,8 +481,7 @@ def test_clean_input_never_reaches_the_network(kind: Literal["binary", "real"]) 
         outcomes.append((states, cost))
         for state in states:
             assert (
-                torch.autograd.grad(state.z.sum() + state.m.sum(), x, allow_unused=True, retain_graph=True)[0]
-                is None
+                torch.autograd.grad(state.z.sum() + state.m.sum(), x, allow_unused=True, retain_graph=True)[0] is None
             )
         assert torch.autograd.grad(cost.sum(), x)[0].abs().sum() > 0
     (states_1, cost_1), (states_2, cost_2) = outcomes

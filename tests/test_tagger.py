@@ -275,9 +275,7 @@ OPTIONS = {
 
 
 @pytest.mark.usefixtures("without_typecheck")
-@pytest.mark.parametrize(
-    "name", ["norm", *(pytest.param(n, marks=UNCHECKED) for n in OPTIONS if n != "norm")]
-)
+@pytest.mark.parametrize("name", ["norm", *(pytest.param(n, marks=UNCHECKED) for n in OPTIONS if n != "norm")])
 def test_an_option_that_does_not_exist_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"'{OPTIONS[name]}' is not known"):
         Tagger(replace(REAL, **{name: OPTIONS[name]}))  # type: ignore[arg-type]
@@ -387,9 +385,7 @@ def test_certain_no_class_everywhere_is_finite() -> None:
 
 
 def test_classes_of_a_model_without_them() -> None:
-    with pytest.raises(
-        ValueError, match="this model was trained without classes: train one with classes first"
-    ):
+    with pytest.raises(ValueError, match="this model was trained without classes: train one with classes first"):
         tagger().predict(scenes())
 
 

@@ -52,9 +52,7 @@ def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Te
     try:
         return load_file(path, device=str(device))
     except SafetensorError as error:
-        raise ValueError(
-            f"{path} is not a whole safetensors file ({error}): copy or train it again"
-        ) from None
+        raise ValueError(f"{path} is not a whole safetensors file ({error}): copy or train it again") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -81,9 +79,7 @@ def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
     for name, value in content.items():
         default = known[name].default
         if isinstance(default, tuple):
-            if not isinstance(value, list | tuple) or any(
-                isinstance(v, bool) or not isinstance(v, int) for v in value
-            ):
+            if not isinstance(value, list | tuple) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
                 raise ValueError(f"{source}: field {name}={value!r} must be a list of integers")
             value = tuple(value)
         elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
@@ -97,14 +93,11 @@ def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
         raise ValueError(f"{source}: {error}") from None
 
 
-def save_model(
-    model: Tagger, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False
-) -> Path:
+def save_model(model: Tagger, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
-        name: tensor.half() if half and tensor.numel() > 1000 else tensor
-        for name, tensor in model.state_dict().items()
+        name: tensor.half() if half and tensor.numel() > 1000 else tensor for name, tensor in model.state_dict().items()
     }
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / CARD, {"format": FORMAT, "model": asdict(model.config), "card": card or {}})
@@ -135,9 +128,7 @@ def assign_weights(model: torch.nn.Module, tensors: dict[str, Tensor], source: o
         )
     for name, shape in wanted.items():
         if tuple(tensors[name].shape) != shape:
-            raise ValueError(
-                f"{source}: {name} has shape {tuple(tensors[name].shape)}, but its card says {shape}"
-            )
+            raise ValueError(f"{source}: {name} has shape {tuple(tensors[name].shape)}, but its card says {shape}")
         if not torch.isfinite(tensors[name]).all():
             raise ValueError(f"{source}: {name} holds NaN or infinite values: train or copy the model again")
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)

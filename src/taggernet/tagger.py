@@ -78,9 +78,7 @@ class TaggerConfig:
 
     def __post_init__(self) -> None:
         if not self.shape or any(not isinstance(n, int) or n < 1 for n in self.shape):
-            raise ValueError(
-                f"shape={self.shape} is not an input shape: give positive integers, e.g. (20, 20)"
-            )
+            raise ValueError(f"shape={self.shape} is not an input shape: give positive integers, e.g. (20, 20)")
         if len(self.widths) < 2 or any(not isinstance(w, int) or w < 1 for w in self.widths):
             raise ValueError(
                 f"widths={self.widths} does not make a Ladder: give two or more positive integers, "
@@ -93,9 +91,7 @@ class TaggerConfig:
         if not (math.isfinite(self.v_start) and self.v_start > 0):
             raise ValueError(f"v_start={self.v_start} is not a variance: give a positive number")
         if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
-            raise ValueError(
-                f"offset={self.offset}, scale={self.scale}: give a finite offset and a positive scale"
-            )
+            raise ValueError(f"offset={self.offset}, scale={self.scale}: give a finite offset and a positive scale")
         self.corruption  # noqa: B018  checks the noise level
 
     @property
@@ -194,9 +190,7 @@ class Tagger(nn.Module):
         return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
 
     @torch.no_grad()
-    def predict(
-        self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100
-    ) -> Any:
+    def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
         """Class probabilities (B, C) after the last iteration, numpy or torch like x."""
         out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
         probabilities = self.class_probabilities(out.history[-1])
@@ -214,13 +208,9 @@ class Tagger(nn.Module):
             raise TypeError(f"x is a tensor of {x.dtype}: give real numbers")
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension"
-            )
+            raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
         if len(x) == 0:
-            raise ValueError(
-                f"x is empty, shape {tuple(x.shape)}: give at least one input of shape {expected}"
-            )
+            raise ValueError(f"x is empty, shape {tuple(x.shape)}: give at least one input of shape {expected}")
         if math.prod(x.shape[1:]) != self.config.elements:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "

@@ -28,16 +28,12 @@ def test_refuses_what_is_not_finite(corruption: Corruption, bad: float) -> None:
 def test_bit_flip_refuses_other_values_than_0_and_1(bad: float) -> None:
     x = torch.zeros(2, 3)
     x[1, 2] = bad
-    with pytest.raises(
-        ValueError, match=rf"0 or 1, but x holds {bad:g}: threshold the data, or use Gaussian"
-    ):
+    with pytest.raises(ValueError, match=rf"0 or 1, but x holds {bad:g}: threshold the data, or use Gaussian"):
         BitFlip(0.2)(x, Key.of(0))
 
 
 def test_gaussian_noise_refuses_integers() -> None:
-    with pytest.raises(
-        ValueError, match=r"needs real values, but x is torch.int64: convert it to float first"
-    ):
+    with pytest.raises(ValueError, match=r"needs real values, but x is torch.int64: convert it to float first"):
         GaussianNoise(0.2)(torch.ones(2, 3, dtype=torch.int64), Key.of(0))
 
 

@@ -132,9 +132,7 @@ def test_half_precision_inputs_are_computed_in_float32(likelihood: Likelihood) -
     v = torch.ones(1, 1, 1)
     for name, value in outputs(likelihood, x, z, m, v).items():
         assert value.dtype == torch.float32, name
-        torch.testing.assert_close(
-            value, outputs(likelihood, x, z.float(), m.float(), v)[name], rtol=1e-3, atol=1e-3
-        )
+        torch.testing.assert_close(value, outputs(likelihood, x, z.float(), m.float(), v)[name], rtol=1e-3, atol=1e-3)
     assert likelihood.mean(z).dtype == torch.float32
 
 

@@ -84,9 +84,7 @@ class GaussianNoise:
 
     def check(self, x: Tensor) -> None:
         if not torch.is_floating_point(x):
-            raise ValueError(
-                f"Gaussian noise needs real values, but x is {x.dtype}: convert it to float first"
-            )
+            raise ValueError(f"Gaussian noise needs real values, but x is {x.dtype}: convert it to float first")
         _check_finite(x)
 
     def apply(self, x: Float[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:

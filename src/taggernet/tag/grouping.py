@@ -59,9 +59,7 @@ def features(
     return torch.cat([state.fed, state.m, delta_z, likelihood_ratio], dim=-1)
 
 
-def step(
-    mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor
-) -> State:
+def step(mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor) -> State:
     """One iteration: the same mapping for every group, then a softmax over the groups."""
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
@@ -151,9 +149,7 @@ class Grouping:
     def at(self, iteration: int) -> Grouping:
         """The grouping as it stood after an iteration; 0 is the random start."""
         if not 0 <= iteration < len(self.history):
-            raise ValueError(
-                f"iteration {iteration} was not run: choose 0 (the start) to {len(self.history) - 1}"
-            )
+            raise ValueError(f"iteration {iteration} was not run: choose 0 (the start) to {len(self.history) - 1}")
         return replace(self, history=self.history[: iteration + 1])
 
     def without(self, *groups: int) -> Grouping:
@@ -178,9 +174,7 @@ class Grouping:
     def _checked(self, groups: tuple[int, ...]) -> tuple[int, ...]:
         for k in groups:
             if not isinstance(k, int | np.integer) or isinstance(k, bool):
-                raise TypeError(
-                    f"group {k!r} is not a number: name groups by integers 0 .. {self.groups - 1}"
-                )
+                raise TypeError(f"group {k!r} is not a number: name groups by integers 0 .. {self.groups - 1}")
             if not 0 <= k < self.groups:
                 raise ValueError(f"group {k} does not exist: there are groups 0 .. {self.groups - 1}")
         return groups
