@@ -75,8 +75,9 @@ def test_the_input_is_left_as_it_was(corruption: Corruption) -> None:
     assert torch.equal(x, torch.ones(20, 20))
 
 
-@pytest.mark.xfail(strict=True, reason="1 - x is not defined for bool tensors")
-@pytest.mark.usefixtures("without_typecheck")
-def test_bit_flip_takes_what_its_check_takes() -> None:
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float64, torch.bfloat16])
+def test_bit_flip_takes_what_its_check_takes(dtype: torch.dtype) -> None:
     x = Key.of(0).uniform(5, 6) > 0.5
-    assert torch.equal(BitFlip(0.2)(x, Key.of(1)).float(), BitFlip(0.2)(x.float(), Key.of(1)))
+    flipped = BitFlip(0.2)(x.to(dtype), Key.of(1))
+    assert flipped.dtype == (dtype if dtype.is_floating_point else torch.float32)
+    assert torch.equal(flipped.float(), BitFlip(0.2)(x.float(), Key.of(1)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from taggernet.randomness import Key
@@ -62,8 +62,9 @@ class BitFlip:
                 "threshold the data, or use Gaussian noise for real values"
             )
 
-    def apply(self, x: Float[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
-        """Corrupt without checking; ``first`` is the batch's first row in the stream."""
+    def apply(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """Corrupt without checking, bools and integers too; ``first`` is the batch's first row in the stream."""
+        x = x if torch.is_floating_point(x) else x.float()
         flip = key.bernoulli(self.beta, *_noise_shape(x, key), start=first * x.shape[-1])
         return torch.where(flip, 1.0 - x, x)
 
