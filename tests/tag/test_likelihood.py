@@ -91,7 +91,6 @@ def test_extremes_in_half_precision_are_finite(likelihood: Likelihood, dtype: to
             check_ratio(likelihood, x, z, torch.ones(1, 1, 1))
 
 
-@pytest.mark.xfail(strict=True, reason="1 / float32's smallest number overflows in d log(m) / d m")
 def test_exact_delta_z_of_a_certain_but_wrong_mask_has_a_finite_gradient() -> None:
     """m is 0 in float32 for the groups that explain x~; training goes back through m's softmax."""
     m_pre = torch.tensor([200.0, 0.0, 0.0]).reshape(1, 3, 1).requires_grad_()
@@ -101,6 +100,21 @@ def test_exact_delta_z_of_a_certain_but_wrong_mask_has_a_finite_gradient() -> No
     (gradient,) = torch.autograd.grad((delta_z * torch.tensor([[[1.0], [2.0], [3.0]]])).sum(), m_pre)
     assert torch.isfinite(delta_z).all()
     assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("rival", [0.0, -10.0, -40.0])
+def test_exact_delta_z_has_autograds_gradient_for_small_masks(rival: float) -> None:
+    """The oracle never leaves log space: log m is a log_softmax. Masks down to e^-40."""
+    m_pre = torch.tensor([0.0, rival, -3.0], dtype=torch.float64).reshape(1, 3, 1).requires_grad_()
+    z = torch.tensor([1.0, 0.1, -0.4], dtype=torch.float64).reshape(1, 3, 1)
+    x, v, sigma = torch.zeros(1, 1, 1, dtype=torch.float64), torch.tensor(0.01, dtype=torch.float64), 0.05
+    log_joint = torch.log_softmax(m_pre, 1) - 0.5 * (x - z) ** 2 / (v + sigma**2)
+    expected = torch.softmax(log_joint, 1) * (x - z) / (v + sigma**2)
+    delta_z = GaussianGroups(sigma, "exact").delta_z(x, z, torch.softmax(m_pre, 1), v)
+    torch.testing.assert_close(delta_z, expected, rtol=1e-2, atol=1e-12)
+    weights = torch.tensor([[[1.0], [2.0], [3.0]]], dtype=torch.float64)
+    gradients = [torch.autograd.grad((value * weights).sum(), m_pre)[0] for value in (delta_z, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-2, atol=1e-12)
 
 
 @pytest.mark.parametrize("likelihood", BINARY + REAL)

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taggernet.randomness import Key
-from taggernet.tag.likelihood import Likelihood
+from taggernet.tag.likelihood import Likelihood, wide
 from taggernet.tag.mapping import Mapping
 
 ASSIGNED_NEVER = -1e4
@@ -60,11 +60,11 @@ def features(
 
 
 def step(mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor) -> State:
-    """One iteration: the same mapping for every group, then a softmax over the groups."""
+    """One iteration: the same mapping for every group, then a softmax over the groups in float32 or wider."""
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
     z_pre = _by_group(mapped.z_pre, batch, groups)
-    m_pre = _by_group(mapped.m_pre, batch, groups)
+    m_pre = wide(_by_group(mapped.m_pre, batch, groups))
     z = likelihood.mean(z_pre)
     return State(
         z=z,
@@ -148,6 +148,8 @@ class Grouping:
 
     def at(self, iteration: int) -> Grouping:
         """The grouping as it stood after an iteration; 0 is the random start."""
+        if not isinstance(iteration, int | np.integer) or isinstance(iteration, bool):
+            raise TypeError(f"iteration {iteration!r} is not a number: give an integer 0 .. {len(self.history) - 1}")
         if not 0 <= iteration < len(self.history):
             raise ValueError(f"iteration {iteration} was not run: choose 0 (the start) to {len(self.history) - 1}")
         return replace(self, history=self.history[: iteration + 1])
@@ -167,7 +169,7 @@ class Grouping:
         last = self.history[-1]
         lost = torch.ones(self.groups, 1, dtype=torch.bool, device=last.m.device)
         lost[list(chosen)] = False
-        m_pre = last.m_pre.float().masked_fill(lost, ASSIGNED_NEVER)
+        m_pre = wide(last.m_pre).masked_fill(lost, ASSIGNED_NEVER)
         edited = last._replace(m_pre=m_pre, m=torch.softmax(m_pre, dim=-2))
         return replace(self, history=(*self.history[:-1], edited))
 

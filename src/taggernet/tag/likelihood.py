@@ -47,7 +47,7 @@ class Likelihood(Protocol):
     def cost(self, x: Tensor, z: Tensor, m: Tensor, v: Tensor) -> Tensor: ...
 
 
-def _wide(tensor: Tensor) -> Tensor:
+def wide(tensor: Tensor) -> Tensor:
     """At least float32: half precision has neither the range nor the digits for a log-likelihood."""
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
@@ -68,14 +68,14 @@ class BernoulliGroups:
         return True
 
     def mean(self, z_pre: Elements) -> Elements:
-        return torch.sigmoid(_wide(z_pre))
+        return torch.sigmoid(wide(z_pre))
 
     def fed_back(self, z_pre: Elements, z: Elements) -> Elements:
         return z_pre if self.feedback == "logits" else z
 
     def corrupted_mean(self, z: Elements) -> Elements:
         """xi_k = q(x~=1|g_k) = (1 - 2 beta) z_k + beta."""
-        return _wide(z) * (1 - 2 * self.beta) + self.beta
+        return wide(z) * (1 - 2 * self.beta) + self.beta
 
     def corrupted_likelihood(self, x_tilde: Input, z: Elements) -> Elements:
         """z~_k = q(x~|g_k), kept off 0 and 1 by ``clip`` so that beta = 0 is safe."""
@@ -101,7 +101,7 @@ class BernoulliGroups:
 
     def cost(self, x: Input, z: Elements, m: Elements, v: Tensor | None = None) -> Float[Tensor, "*S B N"]:
         """-log q(x) per element, in nats. A mixture of Bernoullis is the Bernoulli of the mixed mean."""
-        p = self.mixture_mean(_wide(z), _wide(m)) * (1 - 2 * self.clip) + self.clip
+        p = self.mixture_mean(wide(z), wide(m)) * (1 - 2 * self.clip) + self.clip
         return -(x * torch.log(p) + (1 - x) * torch.log1p(-p)).squeeze(-2)
 
 
@@ -117,13 +117,15 @@ class GaussianGroups:
     """The variance inside L(m): the paper's v + sigma^2 or the public code's sigma^2 + v^2."""
     mask_floor: float = 1e-5
     """Added to m inside the cost's logarithm, so that a mask of 0 stays finite."""
+    posterior_floor: float = 1e-20
+    """The same for ``exact``: too small to change a posterior, and float32 holds its inverse with room to spare."""
 
     @property
     def binary(self) -> bool:
         return False
 
     def mean(self, z_pre: Elements) -> Elements:
-        return _wide(z_pre)
+        return wide(z_pre)
 
     def fed_back(self, z_pre: Elements, z: Elements) -> Elements:
         return z
@@ -133,28 +135,28 @@ class GaussianGroups:
 
     def corrupted_log_likelihood(self, x_tilde: Input, z: Elements, variance: Tensor) -> Elements:
         """log z~_k = log N(x~; z_k, variance)."""
-        return -0.5 * (torch.log(2 * math.pi * variance) + (x_tilde - _wide(z)) ** 2 / variance)
+        return -0.5 * (torch.log(2 * math.pi * variance) + (x_tilde - wide(z)) ** 2 / variance)
 
     def delta_z(self, x_tilde: Input, z: Elements, m: Elements, v: Tensor) -> Elements:
-        residual = x_tilde - _wide(z)
+        residual = x_tilde - wide(z)
         if self.delta == "eq4":
             return m * residual
         variance = self.corrupted_variance(v)
         log_likelihood = self.corrupted_log_likelihood(x_tilde, z, variance)
         if self.delta == "algorithm":
             return residual * m * torch.exp(log_likelihood)
-        posterior = torch.softmax(torch.log(m + torch.finfo(m.dtype).tiny) + log_likelihood, dim=-2)
+        posterior = torch.softmax(torch.log(wide(m) + self.posterior_floor) + log_likelihood, dim=-2)
         return posterior * residual / variance
 
     def likelihood_ratio(self, x_tilde: Input, z: Elements, v: Tensor) -> Elements:
         """L(m_k) = z~_k / sum_h z~_h; the common factor of the densities cancels."""
         reference = self.ratio_variance == "reference"
         variance = self.sigma**2 + v**2 if reference else self.corrupted_variance(v)
-        return torch.softmax(-0.5 * (x_tilde - _wide(z)) ** 2 / variance, dim=-2)
+        return torch.softmax(-0.5 * (x_tilde - wide(z)) ** 2 / variance, dim=-2)
 
     def cost(self, x: Input, z: Elements, m: Elements, v: Tensor) -> Float[Tensor, "*S B N"]:
         """-log sum_k m_k N(x; z_k, v) per element, in nats (Eq. 1 and 2)."""
-        log_joint = torch.log(_wide(m) + self.mask_floor) - 0.5 * (
-            math.log(2 * math.pi) + torch.log(v) + (x - _wide(z)) ** 2 / v
+        log_joint = torch.log(wide(m) + self.mask_floor) - 0.5 * (
+            math.log(2 * math.pi) + torch.log(v) + (x - wide(z)) ** 2 / v
         )
         return -torch.logsumexp(log_joint, dim=-2)
