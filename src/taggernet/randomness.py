@@ -18,6 +18,7 @@ import math
 import zlib
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,6 +29,7 @@ def _signed(word: int) -> int:
 
 
 _GOLDEN = _signed(0x9E3779B97F4A7C15)
+_GOLDEN_INVERSE = _signed(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 _MIX_1 = _signed(0xBF58476D1CE4E5B9)
 _MIX_2 = _signed(0x94D049BB133111EB)
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -54,9 +56,12 @@ class Key:
     @staticmethod
     def of(seed: int | list[int] | Tensor, device: torch.device | str | None = None) -> Key:
         """The root stream of a seed, or one per seed for a list or tensor of seeds."""
-        if isinstance(seed, bool) or not isinstance(seed, int | list | tuple | Tensor):
-            raise TypeError(f"seed must be an integer, got {type(seed).__name__}: pass e.g. seed=0")
-        for one in [seed] if isinstance(seed, int) else ([] if isinstance(seed, Tensor) else seed):
+        seeds: list[object] = (
+            [] if isinstance(seed, Tensor) else list(seed) if isinstance(seed, list | tuple) else [seed]
+        )
+        for one in seeds:
+            if isinstance(one, bool) or not isinstance(one, int | np.integer):
+                raise TypeError(f"seed must be an integer, got {type(one).__name__}: pass e.g. seed=0")
             if not _INT64_MIN <= one <= _INT64_MAX:
                 raise ValueError(f"seed {one} does not fit in 64 bits: choose one between 0 and {_INT64_MAX}")
         return Key(_mix(torch.as_tensor(seed, dtype=torch.int64, device=device) + _GOLDEN))
@@ -74,7 +79,10 @@ class Key:
         """64 random bits per element, of shape ``key.shape + shape``."""
         count = math.prod(shape)
         index = torch.arange(count, dtype=torch.int64, device=self.word.device) + start
-        return _mix(self.word[..., None] + index * _GOLDEN).reshape(*self.word.shape, *shape)
+        # word + index * golden, with the product taken last: compilers do not fit the golden ratio into the
+        # 32-bit arithmetic of an index expression.
+        word = (self.word * _GOLDEN_INVERSE)[..., None] + index
+        return _mix(word * _GOLDEN).reshape(*self.word.shape, *shape)
 
     def uniform(self, *shape: int, start: int | Tensor = 0) -> Tensor:
         """Uniform in [0, 1) with 24 bits, the most that float32 spaces evenly."""

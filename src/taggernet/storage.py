@@ -13,8 +13,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from taggernet.nets.ladder import LadderMapping
+from taggernet.tagger_config import TaggerConfig
+
 if TYPE_CHECKING:
-    from taggernet.tagger import Tagger, TaggerConfig
+    from taggernet.tagger import Tagger
 
 WEIGHTS, CARD = "model.safetensors", "config.json"
 FORMAT = 1
@@ -30,7 +33,12 @@ def write_durably(path: Path, write: Any) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames inside a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
@@ -69,8 +77,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
     """The TaggerConfig in a card, with every field checked by name and type."""
-    from taggernet.tagger import TaggerConfig
-
     known = {field.name: field for field in fields(TaggerConfig)}
     unknown = sorted(set(content) - set(known))
     if unknown:
@@ -79,12 +85,11 @@ def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
     for name, value in content.items():
         default = known[name].default
         if isinstance(default, tuple):
-            if not isinstance(value, list | tuple) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
+            if not isinstance(value, list | tuple) or any(type(v) is not int for v in value):
                 raise ValueError(f"{source}: field {name}={value!r} must be a list of integers")
             value = tuple(value)
-        elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if type(value) is not type(default):
+        whole_for_float = isinstance(default, float) and type(value) is int
+        if type(value) is not type(default) and not whole_for_float:
             raise ValueError(f"{source}: field {name}={value!r} must be a {type(default).__name__}")
         values[name] = value
     try:
@@ -94,14 +99,28 @@ def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
 
 
 def save_model(model: Tagger, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
+    if not isinstance(model.mapping, LadderMapping):
+        raise TypeError(
+            f"the mapping is a {type(model.mapping).__name__}, but a card only describes a Ladder: "
+            "keep model.state_dict() with write_tensors instead"
+        )
+    tensors = model.state_dict()
+    if half:
+        tensors = {name: _halved(name, tensor) if tensor.numel() > 1000 else tensor for name, tensor in tensors.items()}
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        name: tensor.half() if half and tensor.numel() > 1000 else tensor for name, tensor in model.state_dict().items()
-    }
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / CARD, {"format": FORMAT, "model": asdict(model.config), "card": card or {}})
     return folder
+
+
+def _halved(name: str, tensor: Tensor) -> Tensor:
+    halved = tensor.half()
+    if not torch.isfinite(halved).all():
+        raise ValueError(
+            f"{name} holds {tensor.abs().max().item():g}, but half precision ends at 65504: save it with half=False"
+        )
+    return halved
 
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Tagger:

@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.nets import fused
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import NormKind, make_norm
+from taggernet.nets.norm import Norm, NormKind, is_batch, make_norm, may_fuse, rectified, scaled
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -50,6 +51,14 @@ class Combinator(nn.Module):
             v = torch.sigmoid(v)
         return (z - mu) * v + mu
 
+    def denoise(self, norm: Norm, z: Tensor, x: Tensor, half: bool) -> Float[Tensor, "*S R F"]:
+        """g(z, norm(x)), ready for a product in bfloat16 (``half``) or float32."""
+        if may_fuse(norm, x):
+            stable = self.gate == "stable"
+            return fused.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
+        estimate: Tensor = self(z, norm(x))
+        return estimate
+
 
 class Ladder(nn.Module):
     """Encoder up, decoder down, a lateral connection at each level."""
@@ -69,20 +78,20 @@ class Ladder(nn.Module):
 
     def forward(self, h: Float[Tensor, "*S R W"]) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
         """The reconstruction of level 0 and the topmost representation."""
+        half = self.decoder[0].weight.dtype == torch.bfloat16
         lateral = [h]
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
-            z = self.norm(project(h))
+            if level == len(self.encoder) and self.top_scale is not None:
+                z, pre = scaled(self.norm, project(h), self.top_scale, self.top_scale * bias)
+                h = torch.softmax(pre, dim=-1)
+            else:
+                z, h = rectified(self.norm, project(h), bias)
             lateral.append(z)
-            h = self._activate(z + bias, is_top=level == len(self.encoder))
-        estimate = self.combine[-1](lateral[-1], self.norm(h))
+        estimate = self.combine[-1].denoise(self.norm, lateral[-1], h, half)
         for level in reversed(range(len(self.decoder))):
-            estimate = self.combine[level](lateral[level], self.norm(self.decoder[level](estimate)))
+            u = self.decoder[level](estimate)
+            estimate = self.combine[level].denoise(self.norm, lateral[level], u, half)
         return estimate, h
-
-    def _activate(self, z: Tensor, is_top: bool) -> Tensor:
-        if is_top and self.top_scale is not None:
-            return torch.softmax(z * self.top_scale, dim=-1)
-        return torch.relu(z)
 
 
 class LadderMapping(nn.Module):
@@ -112,13 +121,10 @@ class LadderMapping(nn.Module):
         self.m_scale = per_feature(1, 1.0)
 
     def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
-        h = torch.relu(self.norm(self.W_h(features)) + self.bias_h)
+        _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
         u, top = self.ladder(h)
-        # One product for both heads. LayerNorm sees z and m apart, each over its own N elements.
-        projected = self.W_u(u)
-        z_u, m_u = projected.split(self.elements, dim=-1)
-        return Mapped(
-            z_pre=self.norm(z_u) * self.z_scale + self.z_bias,
-            m_pre=self.norm(m_u) * self.m_scale,
-            top=top,
-        )
+        z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
+        _, z_pre = scaled(self.norm, z_u, self.z_scale, self.z_bias, lateral=False)
+        m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
+        _, m_pre = scaled(self.norm, m_u, m_scale, torch.zeros_like(m_scale), lateral=False)
+        return Mapped(z_pre, m_pre, top)

@@ -27,7 +27,16 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(torch.randn(inputs, outputs) / math.sqrt(inputs))
 
     def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
-        return torch.matmul(x.to(self.weight.dtype), self.weight)
+        x, weight = x.to(self.weight.dtype), self.weight
+        if not (x.is_cuda and weight.dtype == torch.bfloat16):
+            return torch.matmul(x, weight)
+        # Tensor cores want rows of 16 bytes: widths such as 500 are padded with zeros, and cut again.
+        more_in, more_out = -self.inputs % 8, -self.outputs % 8
+        if more_in:
+            x = nn.functional.pad(x, (0, more_in))
+        if more_in or more_out:
+            weight = nn.functional.pad(weight, (0, more_out, 0, more_in))
+        return torch.matmul(x, weight)[..., : self.outputs]
 
     def extra_repr(self) -> str:
         return f"{self.inputs} -> {self.outputs}"

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import NormKind, make_norm
+from taggernet.nets.norm import NormKind, make_norm, rectified
 from taggernet.tag.mapping import Mapped
 
 
@@ -30,8 +29,8 @@ class MLPMapping(nn.Module):
         self.out_bias = per_feature(2 * elements, 0.0)
 
     def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
-        h = features
+        h: Tensor = features
         for project, bias in zip(self.hidden, self.bias, strict=True):
-            h = torch.relu(self.norm(project(h)) + bias)
+            _, h = rectified(self.norm, project(h), bias, lateral=False)
         z_pre, m_pre = (self.out(h).float() + self.out_bias).split(self.elements, dim=-1)
         return Mapped(z_pre, m_pre, top=h)

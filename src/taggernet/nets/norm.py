@@ -7,7 +7,8 @@ batch at hand, in evaluation too, so results depend (slightly) on what shares a 
 states its batch size. With a single row its output is zero and it carries nothing; LayerNorm has
 neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
 
-Statistics are float32 whatever comes in. In a job of several processes BatchNorm's statistics are
+``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel does them in
+one go (nets/fused.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's statistics are
 those of the global batch.
 """
 
@@ -20,6 +21,8 @@ import torch.distributed as dist
 import torch.distributed.nn.functional as dist_fn
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from taggernet.nets import fused
 
 NormKind = Literal["batch", "layer"]
 Rows = Float[Tensor, "*S R F"]
@@ -61,6 +64,34 @@ class LayerNorm(nn.Module):
 
 
 Norm = BatchNorm | LayerNorm
+
+
+def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
+    """z = norm(x) and h = relu(z + bias); z is meaningless where no ``lateral`` connection reads it."""
+    if may_fuse(norm, x):
+        half = x.dtype == torch.bfloat16
+        z, h, _, _ = fused.norm_activate(x, bias, None, is_batch(norm), True, lateral, norm.eps, half)
+        return z, h
+    z = norm(x)
+    return z, torch.relu(z + bias)
+
+
+def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
+    """z = norm(x) and scale z + bias, both float32; ``lateral`` as above."""
+    if may_fuse(norm, x):
+        z, out, _, _ = fused.norm_activate(x, bias, scale, is_batch(norm), False, lateral, norm.eps, False)
+        return z, out
+    z = norm(x)
+    return z, z * scale + bias
+
+
+def is_batch(norm: Norm) -> bool:
+    return isinstance(norm, BatchNorm)
+
+
+def may_fuse(norm: Norm, x: Tensor) -> bool:
+    """On CUDA, with statistics that need no other process."""
+    return fused.usable(x, is_batch(norm)) and not (isinstance(norm, BatchNorm) and norm.shared_statistics)
 
 
 def make_norm(kind: NormKind, eps: float = 1e-10) -> Norm:

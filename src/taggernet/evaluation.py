@@ -1,0 +1,148 @@
+"""How good a model is: cost, AMI, ARI and classification error after every iteration, for many seeds at once.
+
+# S seeds · B batch · K groups · N elements · T iterations · n scenes
+
+The denoising cost is measured on corrupted input, grouping and classification on clean input (paper,
+section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of the split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from taggernet.data import Scenes
+from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, classification_error
+from taggernet.randomness import Key
+from taggernet.tagger import Tagger
+
+Figures = dict[str, Any]
+"""Name of a figure -> (S, T) nested lists: per seed, after each iteration."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class _Pass(NamedTuple):
+    """What one batch yields, per iteration."""
+
+    costs: list[Tensor]
+    labels: list[Tensor]
+    classes: list[Tensor]
+
+
+class _Evaluator(nn.Module):
+    """One batch through the loop, noisy for the cost and clean for the rest; takes stacked weights."""
+
+    def __init__(self, model: Tagger, groups: int, iterations: int) -> None:
+        super().__init__()
+        self.model, self.groups, self.iterations = model, groups, iterations
+
+    def forward(self, x: Tensor, key: Key, first: int) -> _Pass:
+        model, batch = self.model, x.shape[-2]
+        x_tilde = model.corruption.apply(x, key.fold("noise"), first)
+        noisy = model.start(batch, self.groups, key.fold("noisy masks"), first)
+        clean = model.start(batch, self.groups, key.fold("masks"), first)
+        found = _Pass([], [], [])
+        for state in model.iterate(x_tilde, noisy, self.iterations):
+            found.costs.append(model.cost(x, state).mean(-1))
+        for state in model.iterate(x, clean, self.iterations):
+            found.labels.append(state.m.argmax(-2).to(torch.uint8))
+            if model.config.classes:
+                found.classes.append(model.class_probabilities(state))
+        return found
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Per-scene results of all seeds; ``figures`` are their means."""
+
+    cost: Array
+    ami: Array | None = None
+    ami_arithmetic: Array | None = None
+    ari: Array | None = None
+    error: Array | None = None
+    """(S, T, n) each, n in the order of the scenes."""
+
+    def figures(self) -> Figures:
+        named = {
+            "cost": self.cost,
+            "ami": self.ami,
+            "ami_arithmetic": self.ami_arithmetic,
+            "ari": self.ari,
+            "error": self.error,
+        }
+        return {name: values.mean(-1).tolist() for name, values in named.items() if values is not None}
+
+
+@torch.no_grad()
+def evaluate_weights(
+    model: Tagger,
+    weights: dict[str, Tensor],
+    scenes: Scenes,
+    *,
+    groups: int = 4,
+    iterations: int = 5,
+    batch: int = 100,
+    seed: int = 0,
+    agreement: bool = True,
+) -> Evaluation:
+    """Evaluate S models whose weights are stacked (S, ...) on the same scenes.
+
+    The random masks and the noise depend on ``seed`` alone, so all models start alike. ``agreement=False``
+    leaves out AMI and ARI.
+    """
+    device = next(iter(weights.values())).device
+    seeds = len(next(iter(weights.values())))
+    evaluator = _Evaluator(model, groups, iterations).to(device)
+    named = {f"model.{name}": w for name, w in weights.items()}
+    x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
+    key = Key.of([seed] * seeds, device).fold("evaluation")
+    passes = []
+    for first in range(0, len(x), batch):
+        part = x[first : first + batch].to(device).float()
+        passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
+    costs = _per_scene([p.costs for p in passes])
+    scored: dict[str, Array | None] = {}
+    if agreement and scenes.groups is not None:
+        true = torch.from_numpy(np.ascontiguousarray(scenes.groups)).reshape(len(scenes), -1).to(device)
+        labels = [torch.cat([p.labels[i] for p in passes], dim=1) for i in range(iterations)]
+        scored = _agreement(true, labels)
+    error = None
+    if scenes.classes is not None and model.config.classes:
+        classes = torch.from_numpy(np.ascontiguousarray(scenes.classes)).to(device)
+        guesses = [torch.cat([p.classes[i] for p in passes], dim=1) for i in range(iterations)]
+        error = np.stack([[classification_error(p, classes).cpu().numpy() for p in g] for g in guesses], axis=1)
+    return Evaluation(costs, error=error, **scored)
+
+
+def _per_scene(parts: list[list[Tensor]]) -> Array:
+    """[batch][iteration] (S, B) -> (S, T, n)."""
+    joined = [torch.cat([part[i] for part in parts], dim=1) for i in range(len(parts[0]))]
+    return torch.stack(joined, dim=1).cpu().numpy()
+
+
+def _agreement(true: Tensor, labels: list[Tensor]) -> dict[str, Array | None]:
+    """AMI with both normalisers, and ARI, each (S, T, n)."""
+    seeds, n = labels[0].shape[:2]
+    repeated = true.repeat(seeds, 1)
+    found: dict[str, list[Array]] = {"ami": [], "ami_arithmetic": [], "ari": []}
+    for predicted in labels:
+        rows = predicted.reshape(seeds * n, -1)
+        for name, scores in (
+            ("ami", adjusted_mutual_information(repeated, rows)),
+            ("ami_arithmetic", adjusted_mutual_information(repeated, rows, average="arithmetic")),
+            ("ari", adjusted_rand_index(repeated, rows)),
+        ):
+            found[name].append(scores.reshape(seeds, n).cpu().numpy())
+    return {name: np.stack(values, axis=1) for name, values in found.items()}
+
+
+def stacked(models: list[Tagger]) -> dict[str, Tensor]:
+    """The weights of several models of one configuration, stacked (S, ...)."""
+    states = [dict(model.named_parameters()) for model in models]
+    return {name: torch.stack([state[name].detach() for state in states]) for name in states[0]}

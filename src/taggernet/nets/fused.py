@@ -1,0 +1,226 @@
+"""Normalise + activate and normalise + combine as single operations on CUDA, with gradients.
+
+# S seeds (optional) · R rows · F features
+
+The equations are in nets/norm.py and nets/ladder.py; what is here computes the same, reads and writes each
+activation as few times as it can, and is used only where it helps: CUDA tensors, Triton at hand, statistics not
+shared between processes. tests/nets/test_fused.py holds the two against each other.
+"""
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+try:
+    import triton
+
+    from taggernet.nets import kernels
+except ImportError:  # no Triton on this machine: the plain equations serve
+    triton = None
+
+_COLUMN_BLOCKS = {
+    "norm forward": [(32, 128, 8), (32, 32, 4), (16, 128, 8), (8, 256, 8)],
+    "norm backward": [(32, 64, 4), (32, 32, 4), (16, 128, 8), (8, 256, 8)],
+    "combine forward": [(16, 64, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
+    "combine backward": [(32, 32, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
+}
+"""Columns, rows and warps of a block: the fastest on an H200 for many, several, 2000 and 500 columns."""
+
+WIDEST_ROW = 8192
+"""LayerNorm keeps a row in registers up to this many features."""
+
+
+def usable(x: Tensor, batch: bool) -> bool:
+    """Whether the fused kernels apply to this input."""
+    if triton is None or not (x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
+        return False
+    return x.ndim in (2, 3) and (batch or x.shape[-1] <= WIDEST_ROW)
+
+
+def _sizes(x: Tensor) -> tuple[int, int, int]:
+    return (x.shape[0] if x.ndim == 3 else 1), x.shape[-2], x.shape[-1]
+
+
+def _columns(kernel: str, seeds: int, features: int) -> dict[str, int]:
+    """Block shape for kernels that own columns: narrower blocks when there are few columns to share out."""
+    size = sum(seeds * features < bound for bound in (20_000, 4_000, 1_500))
+    columns, rows, warps = _COLUMN_BLOCKS[kernel][size]
+    return {"BF": columns, "BR": rows, "num_warps": warps}
+
+
+def _rows(seeds: int, rows: int, features: int) -> dict[str, int]:
+    """Block shape for kernels that own rows: several rows each once there are enough to go round."""
+    block = triton.next_power_of_2(features)
+    warps = 4 if block <= 1024 else 8 if block <= 2048 else 16
+    return {"BF": block, "RP": 8 if seeds * rows >= 2000 else 2, "num_warps": warps}
+
+
+def _row_blocks(rows: int, shape: dict[str, int]) -> int:
+    return -(-rows // shape["RP"])
+
+
+def _blocks(features: int, shape: dict[str, int]) -> int:
+    return -(-features // shape["BF"])
+
+
+@torch.library.custom_op("taggernet::norm_activate", mutates_args=())
+def norm_activate(
+    x: Tensor, bias: Tensor, scale: Tensor | None, batch: bool, relu: bool, keep: bool, eps: float, half: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(normed or empty, activated, mean, 1/sd) with activated = act(normed * scale + bias)."""
+    seeds, rows, features = _sizes(x)
+    dtype = torch.bfloat16 if half else torch.float32
+    out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    normed = torch.empty_like(out) if keep else out.new_empty(0)
+    statistics = (seeds, features) if batch else (seeds, rows)
+    mean, rstd = (torch.empty(statistics, dtype=torch.float32, device=x.device) for _ in range(2))
+    args = (x, bias, bias if scale is None else scale, normed, out, mean, rstd, rows, features, x.stride(-2), eps)
+    flags = {"RELU": relu, "SCALED": scale is not None, "WRITE_NORMED": keep}
+    if batch:
+        shape = _columns("norm forward", seeds, features)
+        kernels.batch_norm_forward[(_blocks(features, shape), seeds)](*args, **flags, **shape)
+    else:
+        shape = _rows(seeds, rows, features)
+        kernels.layer_norm_forward[(_row_blocks(rows, shape), seeds)](*args, **flags, **shape)
+    return normed, out, mean, rstd
+
+
+@norm_activate.register_fake
+def _(
+    x: Tensor, bias: Tensor, scale: Tensor | None, batch: bool, relu: bool, keep: bool, eps: float, half: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    seeds, rows, features = _sizes(x)
+    out = torch.empty(x.shape, dtype=torch.bfloat16 if half else torch.float32, device=x.device)
+    statistics = x.new_empty((seeds, features) if batch else (seeds, rows), dtype=torch.float32)
+    return torch.empty_like(out) if keep else out.new_empty(0), out, statistics, torch.empty_like(statistics)
+
+
+@torch.library.custom_op("taggernet::norm_activate_backward", mutates_args=())
+def norm_activate_backward(
+    x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor, g_normed: Tensor | None,
+    g_out: Tensor, batch: bool, relu: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    seeds, rows, features = _sizes(x)
+    g_out = g_out.contiguous()
+    g_normed = None if g_normed is None else g_normed.contiguous()
+    g_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    g_bias = torch.empty_like(bias)
+    g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
+    c = bias if scale is None else scale
+    flags = {"RELU": relu, "SCALED": scale is not None}
+    shape = _columns("norm backward", seeds, features)
+    before, sizes = (x, bias, c, mean, rstd), (rows, features, x.stride(-2))
+    g_n = g_out if g_normed is None else g_normed
+    if batch:
+        kernels.batch_norm_backward[(_blocks(features, shape), seeds)](
+            *before, g_n, g_out, g_x, g_bias, g_scale, *sizes, **flags, HAS_NORMED=g_normed is not None, **shape
+        )
+    else:
+        wide = _rows(seeds, rows, features)
+        kernels.layer_norm_backward[(_row_blocks(rows, wide), seeds)](
+            *before, g_n, g_out, g_x, *sizes, **flags, HAS_NORMED=g_normed is not None, **wide
+        )
+        kernels.layer_parameter_gradients[(_blocks(features, shape), seeds)](
+            *before, g_out, g_bias, g_scale, *sizes, **flags, **shape
+        )
+    return g_x, g_bias, g_scale
+
+
+@norm_activate_backward.register_fake
+def _(
+    x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor, g_normed: Tensor | None,
+    g_out: Tensor, batch: bool, relu: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device), torch.empty_like(bias), g_scale
+
+
+def _norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    x, bias, scale, ctx.batch, ctx.relu, ctx.keep, _, _ = inputs
+    ctx.scaled = scale is not None
+    ctx.save_for_backward(x, bias, *([scale] if ctx.scaled else []), output[2], output[3])
+
+
+def _norm_backward(ctx: Any, g_normed: Tensor, g_out: Tensor, *_: Tensor) -> tuple[Any, ...]:
+    saved = list(ctx.saved_tensors)
+    x, bias = saved[:2]
+    scale = saved[2] if ctx.scaled else None
+    g = g_normed if ctx.keep else None
+    g_x, g_bias, g_scale = norm_activate_backward(x, bias, scale, *saved[-2:], g, g_out, ctx.batch, ctx.relu)
+    return g_x, g_bias, g_scale if ctx.scaled else None, None, None, None, None, None
+
+
+norm_activate.register_autograd(_norm_backward, setup_context=_norm_setup)
+
+
+@torch.library.custom_op("taggernet::norm_combine", mutates_args=())
+def norm_combine(
+    z: Tensor, x: Tensor, a: Tensor, batch: bool, stable: bool, eps: float, half: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(estimate, mean, 1/sd) with estimate = g(z, norm(x)) of the combinator."""
+    seeds, rows, features = _sizes(x)
+    out = torch.empty(x.shape, dtype=torch.bfloat16 if half else torch.float32, device=x.device)
+    statistics = (seeds, features) if batch else (seeds, rows)
+    mean, rstd = (torch.empty(statistics, dtype=torch.float32, device=x.device) for _ in range(2))
+    args = (z.contiguous(), x.contiguous(), a, out, mean, rstd, rows, features, eps)
+    if batch:
+        shape = _columns("combine forward", seeds, features)
+        kernels.batch_combine_forward[(_blocks(features, shape), seeds)](*args, STABLE=stable, **shape)
+    else:
+        shape = _rows(seeds, rows, features)
+        kernels.layer_combine_forward[(_row_blocks(rows, shape), seeds)](*args, STABLE=stable, **shape)
+    return out, mean, rstd
+
+
+@norm_combine.register_fake
+def _(
+    z: Tensor, x: Tensor, a: Tensor, batch: bool, stable: bool, eps: float, half: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    seeds, rows, features = _sizes(x)
+    statistics = x.new_empty((seeds, features) if batch else (seeds, rows), dtype=torch.float32)
+    out = torch.empty(x.shape, dtype=torch.bfloat16 if half else torch.float32, device=x.device)
+    return out, statistics, torch.empty_like(statistics)
+
+
+@torch.library.custom_op("taggernet::norm_combine_backward", mutates_args=())
+def norm_combine_backward(
+    z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor, batch: bool, stable: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    seeds, rows, features = _sizes(x)
+    z, x, g_out = z.contiguous(), x.contiguous(), g_out.contiguous()
+    g_z, g_x, g_a = torch.empty_like(z), torch.empty_like(x), torch.empty_like(a)
+    shape = _columns("combine backward", seeds, features)
+    kernels.combine_parameter_gradients[(_blocks(features, shape), seeds)](
+        z, x, a, mean, rstd, g_out, g_z, g_x, g_a, rows, features, STABLE=stable, BATCH=batch, **shape
+    )
+    if not batch:
+        wide = _rows(seeds, rows, features)
+        kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](
+            z, x, a, mean, rstd, g_out, g_z, g_x, rows, features, STABLE=stable, **wide
+        )
+    return g_z, g_x, g_a
+
+
+@norm_combine_backward.register_fake
+def _(
+    z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor, batch: bool, stable: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    return (
+        torch.empty(z.shape, dtype=z.dtype, device=z.device),
+        torch.empty(x.shape, dtype=x.dtype, device=x.device),
+        torch.empty_like(a),
+    )
+
+
+def _combine_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    z, x, a, ctx.batch, ctx.stable, _, _ = inputs
+    ctx.save_for_backward(z, x, a, output[1], output[2])
+
+
+def _combine_backward(ctx: Any, g_out: Tensor, *_: Tensor) -> tuple[Any, ...]:
+    return *norm_combine_backward(*ctx.saved_tensors, g_out, ctx.batch, ctx.stable), None, None, None, None
+
+
+norm_combine.register_autograd(_combine_backward, setup_context=_combine_setup)

@@ -1,0 +1,141 @@
+"""One plain function per published row: it returns the whole configuration of that run.
+
+A variant calls another recipe and changes a field. ``RECIPES`` maps the names used on the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+
+from taggernet.tagger import TaggerConfig
+from taggernet.training.config import Config, DataConfig, OptimiserConfig, RuntimeConfig
+
+SHAPES_MEAN = 0.2847
+"""Mean of x over Shapes scenes of three objects."""
+
+
+def shapes() -> Config:
+    """Table 1, Tagger: Shapes with BatchNorm, the paper's recipe."""
+    return Config(
+        recipe="shapes",
+        model=TaggerConfig(shape=(20, 20), kind="binary", widths=(2000, 1000, 500), noise=0.2, mean=SHAPES_MEAN),
+        data=DataConfig(name="shapes"),
+        optimiser=OptimiserConfig(lr=4e-4, batch=100, updates=50_000),
+    )
+
+
+def shapes_layernorm() -> Config:
+    """Table 1, Tagger*: the same with LayerNorm."""
+    base = shapes()
+    return replace(base, recipe="shapes-layernorm", model=replace(base.model, norm="layer"))
+
+
+def shapes_best() -> Config:
+    """Our best Shapes recipe: LayerNorm, scenes drawn fresh at every update, a cosine schedule."""
+    base = shapes_layernorm()
+    return replace(
+        base,
+        recipe="shapes-best",
+        data=replace(base.data, mode="fresh"),
+        optimiser=OptimiserConfig(lr=1e-3, batch=400, updates=40_000, schedule="cosine", warmup=500, clip=1.0),
+    )
+
+
+def shapes_permuted() -> Config:
+    """No image prior: the LayerNorm recipe on scenes whose elements are shuffled by one fixed permutation."""
+    base = shapes_layernorm()
+    return replace(base, recipe="shapes-permuted", data=replace(base.data, permuted=True))
+
+
+def small() -> Config:
+    """The small CPU preset: two solid shapes on a 10 x 10 canvas; groups form within minutes on two cores."""
+    return Config(
+        recipe="small",
+        model=TaggerConfig(shape=(10, 10), kind="binary", widths=(200, 100, 50), norm="layer", noise=0.2, mean=0.28),
+        data=DataConfig(name="shapes", mode="fresh", train=1000, valid=500, test=1000, objects=2, size=10, style="small"),
+        optimiser=OptimiserConfig(lr=2e-3, batch=50, updates=2_000, schedule="cosine"),
+        runtime=RuntimeConfig(log_every=25, evaluate_every=500, evaluate_scenes=200, checkpoint_every=500),
+        groups=3,
+        test_groups=3,
+    )
+
+
+def _texture(digits: int) -> Config:
+    return Config(
+        recipe=f"texture-mnist-{digits}",
+        model=TaggerConfig(shape=(28, 28), kind="real", widths=(3000, 2000, 1000), noise=0.2, mean=0.5),
+        data=DataConfig(name=f"texture-mnist-{digits}"),
+        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=75_000),
+    )
+
+
+def texture_mnist_1() -> Config:
+    """Table 2, phase 1 without labels, one digit."""
+    return _texture(1)
+
+
+def texture_mnist_2() -> Config:
+    """Table 2, phase 1 without labels, two digits."""
+    return _texture(2)
+
+
+def _with_labels(base: Config, labels: int) -> Config:
+    """Phase 2: fresh upper layers and the sum of both costs; give start_from the folder of phase 1."""
+    return replace(
+        base,
+        recipe=f"{base.recipe}-labels-{'1k' if labels == 1000 else '50k'}",
+        model=replace(base.model, widths=(3000, 2000, 1000, 500, 250), classes=10, noise=0.18),
+        data=replace(base.data, labels=labels),
+        optimiser=OptimiserConfig(lr=2e-4, batch=100, updates=25_000),
+        iterations=4,
+        class_cost=0.1,
+    )
+
+
+def texture_mnist_1_labels_1k() -> Config:
+    """Table 2, phase 2, one digit, 1,000 labels."""
+    return _with_labels(texture_mnist_1(), 1_000)
+
+
+def texture_mnist_1_labels_50k() -> Config:
+    """Table 2, phase 2, one digit, all labels."""
+    return _with_labels(texture_mnist_1(), 50_000)
+
+
+def texture_mnist_2_labels_1k() -> Config:
+    """Table 2, phase 2, two digits, 1,000 labels."""
+    return _with_labels(texture_mnist_2(), 1_000)
+
+
+def texture_mnist_2_labels_50k() -> Config:
+    """Table 2, phase 2, two digits, all labels."""
+    return _with_labels(texture_mnist_2(), 50_000)
+
+
+RECIPES: dict[str, Callable[[], Config]] = {
+    recipe().recipe: recipe
+    for recipe in (
+        shapes,
+        shapes_layernorm,
+        shapes_best,
+        shapes_permuted,
+        small,
+        texture_mnist_1,
+        texture_mnist_2,
+        texture_mnist_1_labels_1k,
+        texture_mnist_1_labels_50k,
+        texture_mnist_2_labels_1k,
+        texture_mnist_2_labels_50k,
+    )
+}
+
+
+def recipe(name: str) -> Config:
+    """The configuration of a recipe by its name."""
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RECIPES)}"
+        raise ValueError(f"there is no recipe {name!r}: {hint}")
+    return RECIPES[name]()

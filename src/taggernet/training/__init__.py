@@ -1,0 +1,6 @@
+"""Training: configuration, data on the device, the update, many seeds, checkpoints, logs."""
+
+from taggernet.training.config import Config, DataConfig, OptimiserConfig, RuntimeConfig
+from taggernet.training.loop import Diverged, Run, train
+
+__all__ = ["Config", "DataConfig", "Diverged", "OptimiserConfig", "Run", "RuntimeConfig", "train"]

@@ -1,0 +1,187 @@
+"""The configuration of a run: frozen dataclasses whose field docstrings are the command line's help."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Literal
+
+from taggernet.tagger import TaggerConfig
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where x comes from."""
+
+    name: str = "shapes"
+    """shapes, texture-mnist-1, texture-mnist-2, or a .npz, .npy or .h5 file of your own."""
+    mode: Literal["fixed", "fresh"] = "fixed"
+    """fixed: one data set, shuffled every epoch (the paper); fresh: new scenes at every update."""
+    train: int = 50_000
+    """Scenes in the fixed training set."""
+    valid: int = 10_000
+    """Scenes for validation."""
+    test: int = 10_000
+    """Scenes for the final test."""
+    seed: int = 0
+    """Fixes the data set; the same for all seeds of a run."""
+    objects: int = 3
+    """Shapes: objects per scene."""
+    size: int = 20
+    """Shapes: height and width of a scene."""
+    style: str = "paper"
+    """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
+    labels: int = 0
+    """TextureMNIST: how many training scenes have labels in the second phase; 0: none."""
+    permuted: bool = False
+    """Apply one fixed permutation to the elements of every scene: nothing may depend on their order."""
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """Adam, and how its step size changes."""
+
+    lr: float = 4e-4
+    """Learning rate (the largest one, for a schedule)."""
+    batch: int = 100
+    """Scenes per update, over all processes."""
+    updates: int = 50_000
+    """Number of updates: epochs x scenes / batch."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """constant, or a cosine from lr down to final x lr."""
+    warmup: int = 0
+    """Updates over which the rate rises linearly from 0."""
+    final: float = 0.0
+    """Cosine: the last rate as a share of lr."""
+    clip: float = 0.0
+    """Largest norm of a seed's gradient; 0: no clipping."""
+    ema: float = 0.0
+    """Decay of an average of the weights that evaluation uses; 0: none."""
+    beta1: float = 0.9
+    """Adam's memory of the gradient."""
+    beta2: float = 0.999
+    """Adam's memory of its square."""
+    eps: float = 1e-8
+    """Adam's epsilon."""
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "batch", "updates"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)} must be positive")
+        if not 0 <= self.ema < 1:
+            raise ValueError(
+                f"ema={self.ema} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999"
+            )
+        if self.warmup < 0 or self.clip < 0:
+            raise ValueError(f"warmup={self.warmup}, clip={self.clip} must not be negative")
+
+
+@dataclass(frozen=True)
+class RuntimeConfig:
+    """How to run it. Nothing here changes what is computed beyond rounding, so a run may go on with other values."""
+
+    device: str = "auto"
+    """auto takes CUDA, then MPS, then the CPU; or name one, e.g. cuda:1."""
+    compile: Literal["auto", "yes", "no"] = "auto"
+    """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+    log_every: int = 100
+    """Updates between two records of the loss."""
+    evaluate_every: int = 5_000
+    """Updates between two evaluations on validation scenes; 0: only at the end."""
+    evaluate_scenes: int = 1_000
+    """Validation scenes used while training."""
+    checkpoint_every: int = 5_000
+    """Updates between two checkpoints; 0: only when the run ends or is interrupted."""
+    progress: bool = True
+    """Show a progress bar."""
+    tensorboard: bool = True
+    """Also write tensorboard's files."""
+
+    def __post_init__(self) -> None:
+        if self.log_every < 1:
+            raise ValueError(f"log_every={self.log_every} must be at least 1")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole run."""
+
+    recipe: str = "shapes"
+    """Name of the recipe this came from."""
+    model: TaggerConfig = field(default_factory=TaggerConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
+    groups: int = 4
+    """K in training."""
+    iterations: int = 3
+    """T in training."""
+    test_groups: int = 4
+    """K in evaluation."""
+    test_iterations: int = 5
+    """T in evaluation."""
+    evaluation_batch: int = 100
+    """Scenes per evaluation batch, whose statistics BatchNorm uses."""
+    class_cost: float = 0.0
+    """Weight of the classification cost of the last iteration."""
+    start_from: str = ""
+    """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
+    seeds: int = 1
+    """How many models to train at once, with seeds first_seed, first_seed + 1, ..."""
+    first_seed: int = 0
+    """The first of the seeds."""
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Of the matrix products; auto: bfloat16 on CUDA. Weights, statistics and likelihoods are always float32."""
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "iterations", "test_groups", "test_iterations", "evaluation_batch", "seeds"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.class_cost and not self.model.classes:
+            raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
+
+    @property
+    def seed_list(self) -> list[int]:
+        return list(range(self.first_seed, self.first_seed + self.seeds))
+
+
+def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
+    """Names of the fields in which two configurations differ, the runtime left out."""
+    if not is_dataclass(ours):
+        return [] if ours == theirs else [prefix]
+    names = [f.name for f in fields(ours) if f.name != "runtime"]
+    found: list[str] = []
+    for name in names:
+        found += differing_fields(getattr(ours, name), getattr(theirs, name), f"{prefix}.{name}".lstrip("."))
+    return found
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    return asdict(config)
+
+
+def from_json(content: dict[str, Any], source: object) -> Config:
+    """The configuration in a run's config.json, every field checked by name."""
+    from taggernet.storage import model_config
+
+    def build(kind: type, values: Any) -> Any:
+        if not isinstance(values, dict):
+            raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+        unknown = sorted(set(values) - {f.name for f in fields(kind)})
+        if unknown:
+            raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}")
+        return kind(**values)
+
+    values = dict(content)
+    try:
+        parts = {
+            "model": model_config(values.pop("model"), source),
+            "data": build(DataConfig, values.pop("data")),
+            "optimiser": build(OptimiserConfig, values.pop("optimiser")),
+            "runtime": build(RuntimeConfig, values.pop("runtime")),
+        }
+        config: Config = build(Config, values | parts)
+    except KeyError as missing:
+        raise ValueError(f"{source} lacks the field {missing}") from None
+    except TypeError as error:
+        raise ValueError(f"{source}: {error}") from None
+    return config

@@ -1,0 +1,83 @@
+"""Several processes, started by torchrun: each computes its part of the batch, gradients are averaged.
+
+BatchNorm's statistics are those of the global batch (nets/norm.py), and random numbers depend on a scene's place in
+the global batch, so n processes compute what one would.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass(frozen=True)
+class World:
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+
+@contextmanager
+def world(device_type: str) -> Iterator[World]:
+    """The processes that torchrun started, joined for the duration; alone otherwise."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield World()
+        return
+    joined_here = not dist.is_initialized()
+    if joined_here:
+        dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+    try:
+        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        if joined_here:
+            dist.destroy_process_group()
+
+
+def agree(flag: bool, world: World, device: torch.device) -> bool:
+    """True as soon as any process says so."""
+    if world.size == 1:
+        return flag
+    votes = torch.tensor([int(flag)], device=device)
+    dist.all_reduce(votes, op=dist.ReduceOp.MAX)
+    return bool(votes.item())
+
+
+def wait_for_all(world: World) -> None:
+    if world.size > 1:
+        dist.barrier()
+
+
+def pick_device(name: str, world_size: int = 1, local_rank: int = 0) -> torch.device:
+    """auto: CUDA, then MPS, then the CPU; one GPU per local process."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"device {name!r} is not known: choose auto, cpu, cuda, cuda:1 or mps") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {name!r} was asked for, but this machine has no CUDA: choose auto or cpu")
+    if device.type == "cuda":
+        index = local_rank if world_size > 1 else (device.index or 0)
+        if index >= torch.cuda.device_count():
+            raise ValueError(f"device cuda:{index} does not exist: this machine has {torch.cuda.device_count()} GPUs")
+        device = torch.device("cuda", index)
+        torch.cuda.set_device(device)
+    return device
+
+
+def describe(device: torch.device) -> str:
+    if device.type == "cuda":
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    return f"{device} ({torch.get_num_threads()} threads)" if device.type == "cpu" else str(device)

@@ -1,0 +1,163 @@
+"""What a run leaves for people: records as JSON lines, tensorboard beside them, a progress bar, the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from taggernet.storage import write_durably
+
+
+def environment() -> dict[str, Any]:
+    """Versions, commit and hardware: what someone needs to explain a difference."""
+    import taggernet
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {
+        "taggernet": taggernet.__version__,
+        "commit": _commit(),
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "gpu": gpu,
+        "cuda": torch.version.cuda,
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the source tree, with + when it has changes; None outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+        dirty = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no", "."],
+            cwd=here, capture_output=True, text=True, timeout=10, check=True,
+        ).stdout.strip()  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return os.environ.get("TAGGERNET_COMMIT")
+    return head + ("+" if dirty else "")
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+class Records:
+    """metrics.jsonl: one JSON object per line, each with its step. The truth of a run."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        self._keep_until(step)
+        self._file = open(path, "a")  # noqa: SIM115  lives as long as the run
+
+    def _keep_until(self, step: int) -> None:
+        """Drop what a killed run wrote after its last checkpoint, and a last line that was cut short."""
+        if not self.path.exists():
+            return
+        kept = []
+        for line in self.path.read_text().splitlines():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                break
+            if record.get("step", 0) > step:
+                break
+            kept.append(line + "\n")
+        text = "".join(kept)
+        if text != self.path.read_text():
+            write_durably(self.path, lambda temporary: temporary.write_text(text))
+
+    def write(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record) + "\n")
+        self._file.flush()
+
+    def sync(self) -> None:
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Board:
+    """Tensorboard's copy of the records: one curve per figure and seed."""
+
+    def __init__(self, folder: Path, step: int, enabled: bool) -> None:
+        self._writer: Any = None
+        if enabled:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(folder), purge_step=step)  # type: ignore[no-untyped-call]
+
+    def write(self, step: int, figures: dict[str, list[float]], seeds: list[int]) -> None:
+        if self._writer is not None:
+            for name, values in figures.items():
+                for seed, value in zip(seeds, values, strict=True):
+                    self._writer.add_scalar(f"{name}/seed {seed}", value, step)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+class Bar(Protocol):
+    def __call__(self, step: int, **figures: str) -> None: ...
+
+
+@contextmanager
+def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
+    """A bar with loss, validation AMI, updates per second and the time left."""
+    if not enabled:
+        yield lambda step, **figures: None
+        return
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("AMI {task.fields[ami]}"),
+        TimeElapsedColumn(),
+        TextColumn("eta"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("training", total=total, completed=done, loss="-", ami="-", rate="")
+
+        def update(step: int, **figures: str) -> None:
+            progress.update(task, completed=step, **figures)  # type: ignore[arg-type]
+
+        yield update

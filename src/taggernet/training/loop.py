@@ -1,0 +1,244 @@
+"""Training from a configuration to finished models: updates, records, evaluations, checkpoints, interruptions.
+
+# S seeds
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from taggernet.data import Scenes
+from taggernet.evaluation import Figures, evaluate_weights, stacked
+from taggernet.randomness import Key
+from taggernet.tagger import Tagger
+from taggernet.training import checkpoint, datasets, folder
+from taggernet.training.config import Config
+from taggernet.training.distributed import World, agree, describe, pick_device, wait_for_all, world
+from taggernet.training.log import Board, Records, progress_bar
+from taggernet.training.objective import Objective
+from taggernet.training.seeds import carry_over, initial_weights, one_seed
+from taggernet.training.sources import Part
+from taggernet.training.update import TrainState, Update
+
+
+class Diverged(ArithmeticError):
+    """The loss became NaN or infinite."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What training leaves: the weights of all seeds and the last figures on validation."""
+
+    config: Config
+    weights: dict[str, Tensor]
+    step: int
+    seconds: float
+    figures: Figures
+    folder: Path | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.config.optimiser.updates
+
+    def model(self, index: int = 0) -> Tagger:
+        """The model of the index-th seed."""
+        return one_seed(self.config.model, self.weights, index)
+
+
+def train(config: Config, out: str | Path | None = None) -> Run:
+    """Train every seed of a configuration at once, continuing a run that ``out`` already holds.
+
+    Without ``out`` nothing is written. Ctrl-C and SIGTERM end it early: with ``out`` the state is saved first, and the
+    same call goes on from there.
+    """
+    path = None if out is None else Path(out)
+    with ExitStack() as stack:
+        first_look = pick_device(config.runtime.device)
+        ranks = stack.enter_context(world(first_look.type))
+        device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
+        if path is not None and ranks.main:
+            stack.enter_context(folder.owned(path))
+            folder.settle(path, config)
+        wait_for_all(ranks)
+        return _Training(config, path, device, ranks).run()
+
+
+class _Training:
+    """The parts of one call of ``train``."""
+
+    def __init__(self, config: Config, path: Path | None, device: torch.device, ranks: World) -> None:
+        self.config, self.path, self.device, self.ranks = config, path, device, ranks
+        self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
+        self.seeds = config.seed_list
+        self.state = self._state()
+        train_scenes = datasets.split(config.data, "train")
+        self.valid = datasets.split(config.data, "valid")
+        part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
+        model = Tagger(config.model).to(device)
+        if ranks.size > 1:
+            model.share_statistics()
+        compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
+        half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+        self.update = Update(
+            Objective(model, config.groups, config.iterations, config.class_cost),
+            datasets.source(config, device, self.seeds, part, train_scenes),
+            self.state,
+            config.optimiser,
+            Key.of(self.seeds, device),
+            part,
+            half=half,
+            compiled=compiled,
+            buffer=max(config.runtime.log_every, 10),
+        )
+        self.model = Tagger(config.model).to(device)
+        words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
+        self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
+
+    def _state(self) -> TrainState:
+        config = self.config
+        if self.path is not None:
+            found = checkpoint.load_latest(self.path, self.seeds, self.device)
+            if found is not None:
+                self.console.print(f"continuing {self.path} after update {found[0].step}")
+                return found[0]
+        weights = initial_weights(config.model, self.seeds, self.device)
+        if config.start_from:
+            weights = carry_over(weights, self._first_phase())
+        return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
+
+    def _first_phase(self) -> dict[str, Tensor]:
+        start = Path(self.config.start_from)
+        return stacked([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
+
+    # --- the loop ----------------------------------------------------------------------------------------
+
+    def run(self) -> Run:
+        config, runtime, state = self.config, self.config.runtime, self.state
+        total = config.optimiser.updates
+        begin, first = time.monotonic(), state.step
+        figures: Figures = {}
+        pending: list[Tensor] = []
+        with ExitStack() as stack:
+            stopped = stack.enter_context(_interruptions())
+            records, board = self._logs(stack)
+            bar = stack.enter_context(
+                progress_bar(total, state.step, runtime.progress and self.ranks.main)
+            )
+            while state.step < total and not agree(stopped.is_set(), self.ranks, self.device):
+                costs = self.update.advance(self._stretch())
+                self._check(costs)
+                pending.append(costs)
+                rate = (state.step - first) / (time.monotonic() - begin)
+                bar(state.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
+                if state.step % runtime.log_every == 0 or state.step == total:
+                    self._log(torch.cat(pending), records, board)
+                    pending = []
+                if self._due(runtime.evaluate_every) or state.step == total:
+                    figures = self._evaluate(self.valid[: runtime.evaluate_scenes], records, board)
+                    if "ami" in figures:
+                        last = [values[-1] for values in figures["ami"]]
+                        bar(state.step, ami=f"{sum(last) / len(last):.3f}")
+                if self._due(runtime.checkpoint_every) and state.step < total:
+                    self._save(records)
+            self._save(records)
+        seconds = time.monotonic() - begin
+        if self.path is not None and self.ranks.main and state.step >= total:
+            folder.save_models(self.path, config, state.evaluated, {"recipe": config.recipe, "updates": state.step})
+        if state.step < total:
+            kept = f": run the same command to go on from {self.path}" if self.path else ""
+            self.console.print(f"stopped after update {state.step} of {total}{kept}")
+        return Run(config, dict(state.evaluated), state.step, seconds, figures, self.path)
+
+    def _stretch(self) -> int:
+        """Updates until something is due: a record, an evaluation, a checkpoint, an epoch, the end."""
+        step, runtime = self.state.step, self.config.runtime
+        ends = [self.config.optimiser.updates, self.update.source.valid_until(step)]
+        for every in (runtime.log_every, runtime.evaluate_every, runtime.checkpoint_every):
+            if every:
+                ends.append((step // every + 1) * every)
+        if self.device.type == "cpu":
+            ends.append(step + 5)  # so that an interruption is heard within a second or so
+        return int(min(ends)) - step
+
+    def _due(self, every: int) -> bool:
+        return every > 0 and self.state.step % every == 0
+
+    def _check(self, costs: Tensor) -> None:
+        bad = (~torch.isfinite(costs)).nonzero()
+        if len(bad):
+            row, _, seed = bad[0].tolist()
+            step = self.state.step - len(costs) + row
+            kept = f"; the last good checkpoint is kept in {self.path}" if self.path else ""
+            raise Diverged(
+                f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g} at update {step}{kept}: "
+                f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set optimiser.clip"
+            )
+
+    # --- what is written ---------------------------------------------------------------------------------
+
+    def _logs(self, stack: ExitStack) -> tuple[Records | None, Board | None]:
+        if self.path is None or not self.ranks.main:
+            return None, None
+        records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
+        board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+        stack.callback(board.close)
+        return records, board
+
+    def _log(self, costs: Tensor, records: Records | None, board: Board | None) -> None:
+        names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
+        means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
+        if records is not None and board is not None:
+            records.write({"step": self.state.step, "time": time.time(), **means})
+            board.write(self.state.step, means, self.seeds)
+
+    def _evaluate(self, scenes: Scenes, records: Records | None, board: Board | None) -> Figures:
+        if not self.ranks.main:
+            return {}
+        config = self.config
+        figures = evaluate_weights(
+            self.model, self.state.evaluated, scenes, groups=config.test_groups,
+            iterations=config.test_iterations, batch=config.evaluation_batch,
+        ).figures()  # fmt: skip
+        if records is not None and board is not None:
+            records.write({"step": self.state.step, "time": time.time(), "valid": figures})
+            board.write(self.state.step, {f"valid {k}": [v[-1] for v in vs] for k, vs in figures.items()}, self.seeds)
+        return figures
+
+    def _save(self, records: Records | None) -> None:
+        if self.path is not None and self.ranks.main:
+            if records is not None:
+                records.sync()
+            checkpoint.save(self.path, self.state, self.seeds, {"recipe": self.config.recipe})
+        wait_for_all(self.ranks)
+
+
+@contextmanager
+def _interruptions() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or SIGTERM sets; a second Ctrl-C ends at once. Handlers are put back afterwards."""
+    stopped = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        stopped.set()
+
+    previous: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,65 @@
+"""What an update minimises: the denoising cost, averaged over iterations, and the optional class cost.
+
+# S seeds (optional) · B batch · K groups · N elements · T iterations
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from taggernet.randomness import Key
+from taggernet.tagger import Tagger
+
+
+class Batch(NamedTuple):
+    """One update's data: scenes for the denoising cost and, in the second phase, others with labels."""
+
+    x: Float[Tensor, "*S B N"]
+    labelled: Float[Tensor, "*S L N"] | None = None
+    classes: Int[Tensor, "*S L digits"] | None = None
+
+
+class Costs(NamedTuple):
+    """Per seed."""
+
+    total: Float[Tensor, "*S"]
+    denoising: Float[Tensor, "*S"]
+    classification: Float[Tensor, "*S"]
+
+
+class Objective(nn.Module):
+    """The cost of a batch as a function of the weights, the batch and the random keys alone."""
+
+    def __init__(self, model: Tagger, groups: int, iterations: int, class_cost: float = 0.0) -> None:
+        super().__init__()
+        self.model = model
+        self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
+
+    def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
+        """``first`` is the index of the batch's first scene in the global batch."""
+        model, likelihood = self.model, self.model.likelihood
+        x_tilde = model.corruption.apply(batch.x, noise, first)
+        state = model.start(batch.x.shape[-2], self.groups, masks, first)
+        v, x = model.v, batch.x.unsqueeze(-2)
+        costs = [
+            likelihood.cost(x, state.z, state.m, v).mean((-2, -1))
+            for state in model.iterate(x_tilde, state, self.iterations)
+        ]
+        denoising = torch.stack(costs).mean(0)
+        if batch.labelled is None or batch.classes is None:
+            return Costs(denoising, denoising, torch.zeros_like(denoising))
+        classification = self._classification(batch.labelled, batch.classes, noise, masks, first)
+        return Costs(denoising + self.class_cost * classification, denoising, classification)
+
+    def _classification(self, x: Tensor, classes: Tensor, noise: Key, masks: Key, first: int) -> Tensor:
+        """Cross-entropy of the last iteration's classes; two digits share the target."""
+        model = self.model
+        x_tilde = model.corruption.apply(x, noise.fold(1), first)
+        state = model.start(x.shape[-2], self.groups, masks.fold(1), first)
+        *_, last = model.iterate(x_tilde, state, self.iterations)
+        log_p = torch.log(model.class_probabilities(last).clamp(min=1e-7))
+        return -log_p.gather(-1, classes).mean((-2, -1))

@@ -1,0 +1,135 @@
+"""Batches as a function of the step number, made on the device.
+
+# S seeds · B batch (this process's part) · N elements · n scenes
+
+``batch`` is pure tensor work on a step counter, so that it can live inside a captured update; ``prepare`` is
+the host's part, called whenever an epoch may have begun.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from taggernet.randomness import Key
+from taggernet.training.objective import Batch
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which rows of the global batch this process computes."""
+
+    batch: int
+    first: int = 0
+    count: int = 0
+
+    @staticmethod
+    def of(batch: int, rank: int = 0, world: int = 1) -> Part:
+        if batch % world:
+            raise ValueError(
+                f"a batch of {batch} cannot be shared by {world} processes: choose a multiple of {world}"
+            )
+        return Part(batch, rank * (batch // world), batch // world)
+
+
+class Source(Protocol):
+    def prepare(self, step: int) -> None: ...
+
+    def valid_until(self, step: int) -> float:
+        """The first step after this one for which prepare must be called again."""
+        ...
+
+    def batch(self, step: Tensor) -> Batch: ...
+
+
+class Rows:
+    """Rows of tensors that lie on the device, in a new random order for each seed and epoch.
+
+    The last, incomplete batch of an epoch is left out; another order leaves out others.
+    """
+
+    def __init__(self, tensors: tuple[Tensor, ...], key: Key, part: Part) -> None:
+        self.tensors, self.key, self.part = tensors, key, part
+        self.n = len(tensors[0])
+        if self.n < part.batch:
+            raise ValueError(
+                f"the training set has {self.n} scenes, fewer than a batch of {part.batch}: lower optimiser.batch"
+            )
+        self.period = self.n // part.batch
+        self.order = torch.zeros(*key.word.shape, self.n, dtype=torch.int64, device=key.word.device)
+        self._epoch = -1
+        self._columns = torch.arange(part.first, part.first + part.count, device=key.word.device)
+
+    def prepare(self, step: int) -> None:
+        epoch = step // self.period
+        if epoch != self._epoch:
+            self.order.copy_(self.key.fold(epoch).permutation(self.n))
+            self._epoch = epoch
+
+    def valid_until(self, step: int) -> float:
+        return (step // self.period + 1) * self.period
+
+    def draw(self, step: Tensor) -> tuple[Tensor, ...]:
+        columns = (step % self.period) * self.part.batch + self._columns
+        rows = self.order.index_select(-1, columns)
+        return tuple(tensor[rows] for tensor in self.tensors)
+
+
+class FixedSource:
+    """The paper's way: one training set, an epoch is a pass over it."""
+
+    def __init__(self, x: Tensor, key: Key, part: Part) -> None:
+        self.rows = Rows((x,), key, part)
+
+    def prepare(self, step: int) -> None:
+        self.rows.prepare(step)
+
+    def valid_until(self, step: int) -> float:
+        return self.rows.valid_until(step)
+
+    def batch(self, step: Tensor) -> Batch:
+        (x,) = self.rows.draw(step)
+        return Batch(x.float())
+
+
+class FreshSource:
+    """New scenes at every update, drawn on the device."""
+
+    def __init__(self, draw: Callable[[Key, int, int], Tensor], key: Key, part: Part) -> None:
+        self.draw, self.key, self.part = draw, key, part
+
+    def prepare(self, step: int) -> None:
+        return
+
+    def valid_until(self, step: int) -> float:
+        return math.inf
+
+    def batch(self, step: Tensor) -> Batch:
+        return Batch(self.draw(self.key.fold(step), self.part.count, self.part.first).float())
+
+
+class LabelledSource:
+    """A source of scenes and, beside it, an equal batch of labelled ones from their own shuffled rows."""
+
+    def __init__(self, scenes: Source, x: Tensor, classes: Tensor, key: Key, part: Part) -> None:
+        self.scenes = scenes
+        self.rows = Rows((x, classes), key, part)
+        self.period = (
+            min(p for p in (scenes.period, self.rows.period) if p) if scenes.period else self.rows.period
+        )
+
+    def prepare(self, step: int) -> None:
+        self.scenes.prepare(step)
+        self.rows.prepare(step)
+
+    def valid_until(self, step: int) -> float:
+        return min(self.scenes.valid_until(step), self.rows.valid_until(step))
+
+    def batch(self, step: Tensor) -> Batch:
+        x, classes = self.rows.draw(step)
+        return self.scenes.batch(step)._replace(labelled=x.float(), classes=classes)

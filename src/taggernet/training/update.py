@@ -1,0 +1,210 @@
+"""One update: batch, corruption, cost, gradients and Adam, for all seeds at once; on CUDA a single graph.
+
+# S seeds · every tensor of weights and moments is stacked (S, ...)
+
+Master weights, moments and all arithmetic outside the matrix products are float32. In bfloat16 the products
+read copies of the matrices that Adam refreshes; gradients of those copies are bfloat16 and enter Adam as
+float32. Everything an update needs beyond the weights is a function of the step counter, so on CUDA the whole
+update is captured once and replayed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.func import functional_call
+
+from taggernet.randomness import Key
+from taggernet.training.config import OptimiserConfig
+from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.sources import Part, Source
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass
+class TrainState:
+    """All that changes during training."""
+
+    weights: Tensors
+    first_moment: Tensors
+    second_moment: Tensors
+    average: Tensors
+    step: int = 0
+
+    @staticmethod
+    def fresh(weights: Tensors, ema: bool) -> TrainState:
+        return TrainState(
+            weights,
+            {name: torch.zeros_like(w) for name, w in weights.items()},
+            {name: torch.zeros_like(w) for name, w in weights.items()},
+            {name: w.clone() for name, w in weights.items()} if ema else {},
+        )
+
+    @property
+    def evaluated(self) -> Tensors:
+        """The weights that evaluation uses."""
+        return self.average or self.weights
+
+
+def learning_rate(config: OptimiserConfig, step: Tensor) -> Tensor:
+    """The rate of the update that follows ``step`` updates, float32."""
+    progress = step.to(torch.float32)
+    rate = torch.full_like(progress, config.lr)
+    if config.schedule == "cosine":
+        share = ((progress - config.warmup) / max(1, config.updates - config.warmup)).clamp(0, 1)
+        rate = rate * (config.final + (1 - config.final) * 0.5 * (1 + torch.cos(math.pi * share)))
+    if config.warmup:
+        rate = rate * ((progress + 1) / config.warmup).clamp(max=1)
+    return rate
+
+
+def clip_by_seed(gradients: list[Tensor], limit: float) -> list[Tensor]:
+    """Scale each seed's gradient to at most this norm."""
+    squares = torch.stack([g.float().flatten(1).square().sum(1) for g in gradients]).sum(0)
+    factor = (limit / (squares.sqrt() + 1e-12)).clamp(max=1)
+    return [g * factor.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype) for g in gradients]
+
+
+class Update:
+    """The update of a run, compiled and captured where that pays."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        source: Source,
+        state: TrainState,
+        config: OptimiserConfig,
+        keys: Key,
+        part: Part,
+        *,
+        half: bool = False,
+        compiled: bool = False,
+        buffer: int = 1000,
+    ) -> None:
+        self.objective, self.source, self.state, self.config, self.part = objective, source, state, config, part
+        self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
+        self.device = keys.word.device
+        self.distributed = dist.is_initialized() and dist.get_world_size() > 1
+        self.names = list(state.weights)
+        self.masters = [state.weights[name] for name in self.names]
+        self.live = [self._live(name, w, half) for name, w in state.weights.items()]
+        self.copies = [(live, w) for live, w in zip(self.live, self.masters, strict=True) if live is not w]
+        self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
+        self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
+        self.compiled = compiled
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
+        self._adam_of: Callable[[list[Tensor], Tensor], None] = self._adam
+        if compiled:
+            self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False)
+            self._adam_of = torch.compile(self._adam, fullgraph=True, dynamic=False)
+
+    @staticmethod
+    def _live(name: str, weight: Tensor, half: bool) -> Tensor:
+        """What the products read: a bfloat16 copy of a matrix, or the float32 master itself."""
+        if half and name.endswith(".weight"):
+            return weight.to(torch.bfloat16).requires_grad_()
+        return weight.requires_grad_()
+
+    # --- one update --------------------------------------------------------------------------------------
+
+    def _cost(self, live: list[Tensor], step: Tensor) -> Costs:
+        batch: Batch = self.source.batch(step)
+        weights = {f"model.{name}": w for name, w in zip(self.names, live, strict=True)}
+        keys = (self.noise.fold(step), self.masks.fold(step))
+        costs: Costs = functional_call(self.objective, weights, (batch, *keys, self.part.first))
+        return costs
+
+    def _adam(self, gradients: list[Tensor], step: Tensor) -> None:
+        c, state = self.config, self.state
+        if c.clip:
+            gradients = clip_by_seed(gradients, c.clip)
+        g = [gradient.float() for gradient in gradients]
+        m = list(state.first_moment.values())
+        v = list(state.second_moment.values())
+        t = (step + 1).to(torch.float32)
+        rate = learning_rate(c, step) / (1 - c.beta1**t)
+        correction = torch.rsqrt(1 - c.beta2**t)
+        torch._foreach_lerp_(m, g, 1 - c.beta1)
+        torch._foreach_mul_(v, c.beta2)
+        torch._foreach_addcmul_(v, g, g, 1 - c.beta2)
+        size = torch._foreach_sqrt(v)
+        torch._foreach_mul_(size, correction)
+        torch._foreach_add_(size, c.eps)
+        change = torch._foreach_div(m, size)
+        torch._foreach_mul_(change, rate)
+        torch._foreach_sub_(self.masters, change)
+        if state.average:
+            torch._foreach_lerp_(list(state.average.values()), self.masters, 1 - c.ema)
+        for live, master in self.copies:
+            live.copy_(master)
+
+    def _once(self) -> None:
+        costs = self._cost_of(self.live, self.step)
+        gradients = list(torch.autograd.grad(costs.total.sum(), self.live, materialize_grads=True))
+        with torch.no_grad():
+            if self.distributed:
+                self._share(gradients)
+            self._adam_of(gradients, self.step)
+            row = (self.step % len(self.costs)).reshape(1)
+            self.costs.index_copy_(0, row, torch.stack([c.detach() for c in costs])[None])
+            self.step += 1
+
+    @staticmethod
+    def _share(gradients: list[Tensor]) -> None:
+        """Average the gradients over processes, in one message."""
+        flat = torch.cat([g.flatten() for g in gradients])
+        dist.all_reduce(flat)
+        flat /= dist.get_world_size()
+        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    # --- many updates ------------------------------------------------------------------------------------
+
+    def _capture(self) -> None:
+        """Record one update as a CUDA graph. Warm-up runs on a copy of the state, which is then restored."""
+        state = self.state
+        kept = [
+            (t, t.detach().clone())
+            for t in [*self.live, *self.masters, *state.first_moment.values(), *state.second_moment.values(),
+                      *state.average.values(), self.step]
+        ]  # fmt: skip
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self._once()
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._once()
+        with torch.no_grad():
+            for tensor, value in kept:
+                tensor.copy_(value)
+        self.graph = graph
+
+    def advance(self, count: int) -> Tensor:
+        """Do this many updates (they must not cross an epoch) and return their costs (count, 3, S)."""
+        if count > len(self.costs):
+            raise ValueError(f"{count} updates do not fit the buffer of {len(self.costs)}")
+        first = self.state.step
+        self.source.prepare(first)
+        if self.compiled and self.device.type == "cuda" and not self.distributed:
+            if self.graph is None:
+                self._capture()
+            assert self.graph is not None
+            for _ in range(count):
+                self.graph.replay()
+        else:
+            for _ in range(count):
+                self._once()
+        self.state.step += count
+        rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
+        return self.costs[rows].cpu()
