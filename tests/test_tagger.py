@@ -91,12 +91,12 @@ def test_lists_and_arrays_that_are_not_contiguous() -> None:
     np.testing.assert_array_equal(tagger().group(backwards, groups=3, iterations=2).masks, expected)
 
 
-@pytest.mark.xfail(strict=True, reason="torch.from_numpy warns of a read-only array")
 def test_read_only_arrays_are_accepted_without_a_warning() -> None:
     """What a memory-mapped file gives; pytest turns a warning into a failure."""
-    x = scenes().numpy()
-    x.flags.writeable = False
-    assert tagger().group(x, iterations=1).masks.shape == (7, 4, 2, 3)
+    for dtype in (np.float32, np.float64, np.uint8):
+        x = scenes().numpy().astype(dtype)
+        x.flags.writeable = False
+        assert tagger().group(x, iterations=1).masks.shape == (7, 4, 2, 3)
 
 
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 2, 3), (6, 1, 1)])
@@ -201,6 +201,8 @@ def test_without_takes_a_group_out_of_the_scene() -> None:
         (torch.zeros(1, 6, dtype=torch.complex64), TypeError, r"x is a tensor of torch.complex64: give real"),
         ("shapes", TypeError, r"x is an array of <U6: give numbers"),
         (None, TypeError, r"x is an array of object: give numbers"),
+        ([[0, 1, 0], [0, 1]], ValueError, r"x is a list whose parts differ in shape: give inputs of one shape"),
+        (np.full((1, 6), 1e300), ValueError, r"0 or 1, but x holds 1e\+300"),
     ],
 )
 def test_bad_x(x: Any, error: type[Exception], sentence: str) -> None:
@@ -208,10 +210,31 @@ def test_bad_x(x: Any, error: type[Exception], sentence: str) -> None:
         tagger().group(x)
 
 
-@pytest.mark.xfail(strict=True, reason="the square of 1e30 is infinite in float32, and nothing refuses it")
-def test_values_whose_squares_overflow_are_refused() -> None:
-    with pytest.raises(ValueError, match="x"):
-        tagger(REAL).group(torch.full((2, 6), 1e30))
+@pytest.mark.parametrize("large", [1e30, -1e30, 1.1e6])
+def test_values_whose_squares_overflow_are_refused(large: float) -> None:
+    x = torch.zeros(2, 6)
+    x[1, 2] = large
+    with pytest.raises(ValueError, match=r"in the model's units, beyond 1e\+06: scale the data"):
+        tagger(REAL).group(x)
+    out = tagger(replace(REAL, scale=abs(large))).group(x)
+    assert torch.isfinite(out.denoised).all()
+
+
+def test_the_largest_values_allowed_are_finite() -> None:
+    x = 1e6 * (2 * scenes() - 1)
+    for delta_z in ("eq4", "algorithm", "exact"):
+        out = tagger(replace(REAL, delta_z=delta_z, v_start=1e-6, noise=0.0)).group(x)
+        assert torch.isfinite(out.masks).all()
+        assert torch.isfinite(out.denoised).all()
+
+
+def test_float64_beyond_float32_is_refused_without_a_warning() -> None:
+    """In its own precision, so that the sentence names the value; pytest turns a warning into a failure."""
+    with pytest.raises(ValueError, match=r"as large as 1e\+300 in the model's units"):
+        tagger(REAL).group(np.full((2, 6), 1e300))
+    if np.finfo(np.longdouble).max > 1e308:
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            tagger(REAL).group(np.full((2, 6), np.longdouble("1e4000")))
 
 
 @pytest.mark.usefixtures("without_typecheck")
@@ -235,8 +258,17 @@ def test_bad_counts(name: str, value: Any, error: type[Exception], sentence: str
 
 @pytest.mark.usefixtures("without_typecheck")
 def test_bad_seed() -> None:
-    with pytest.raises(TypeError, match="seed must be an integer, got str"):
-        tagger().group(scenes(), seed="0")  # type: ignore[arg-type]
+    for bad in ("0", 1.0, None, True, [1.5]):
+        with pytest.raises(TypeError, match="seed must be an integer, got"):
+            tagger().group(scenes(), seed=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_numpy_integers_are_seeds() -> None:
+    """What a loop over np.arange gives."""
+    for kind in (np.int64, np.int32, np.uint8):
+        out = tagger().group(scenes(), seed=kind(3))
+        assert torch.equal(out.masks, tagger().group(scenes(), seed=3).masks)
 
 
 @pytest.mark.usefixtures("without_typecheck")
@@ -246,12 +278,25 @@ def test_bad_seed() -> None:
         ({"shape": ()}, r"shape=\(\) is not an input shape: give positive integers"),
         ({"shape": (0, 3)}, r"shape=\(0, 3\) is not an input shape"),
         ({"shape": (2.5,)}, r"shape=\(2\.5,\) is not an input shape"),
+        ({"shape": (True, 3)}, r"shape=\(True, 3\) is not an input shape"),
+        ({"shape": 6}, r"shape=6 is not an input shape"),
+        ({"shape": "23"}, r"shape=23 is not an input shape"),
+        ({"shape": (5000, 5000)}, r"shape=\(5000, 5000\) has more than 10000000 elements"),
+        ({"widths": (True, True)}, r"widths=\(True, True\) does not make a Ladder"),
+        ({"widths": (100_001, 5)}, r"widths=\(100001, 5\) makes too large a Ladder: give at most 100 levels"),
+        ({"widths": (2,) * 101}, r"makes too large a Ladder: give at most 100 levels of 100000"),
+        ({"classes": 10**9}, r"classes=1000000000 is too many: give at most 100000"),
         ({"widths": (10,)}, r"widths=\(10,\) does not make a Ladder: give two or more"),
         ({"widths": (10, 0)}, r"widths=\(10, 0\) does not make a Ladder"),
         ({"kind": "grey"}, r"kind='grey' is not known: choose 'binary' or 'real'"),
         ({"classes": -1}, r"classes=-1 is negative"),
         ({"v_start": 0.0}, r"v_start=0\.0 is not a variance"),
         ({"v_start": math.nan}, r"v_start=nan is not a variance"),
+        ({"v_start": 1e308}, r"v_start=1e\+308 is not a variance: give a number from 1e-06 to 1e\+06"),
+        ({"v_start": 1e-308}, r"v_start=1e-308 is not a variance"),
+        ({"mean": 1e300}, r"mean=1e\+300 is not a mean"),
+        ({"noise": 1e200, "kind": "real"}, r"noise=1e\+200 is too much"),
+        ({"scale": 1e-300}, r"scale=1e-300: give a finite offset and a positive scale"),
         ({"scale": 0.0}, r"scale=0\.0: give a finite offset and a positive scale"),
         ({"offset": math.inf}, r"offset=inf, .*: give a finite offset"),
         ({"noise": 0.6}, r"beta=0\.6 is not a bit-flip probability"),
@@ -263,7 +308,33 @@ def test_bad_configuration(change: dict[str, Any], sentence: str) -> None:
         replace(BINARY, **change)
 
 
-UNCHECKED = pytest.mark.xfail(strict=True, reason="TaggerConfig does not check this field")
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"classes": 2.0}, r"classes=2\.0 is not an integer"),
+        ({"classes": True}, r"classes=True is not an integer"),
+        ({"classes": None}, r"classes=None is not an integer"),
+        ({"noise": "0.2"}, r"noise='0\.2' is not a number"),
+        ({"mean": None}, r"mean=None is not a number"),
+        ({"v_start": True}, r"v_start=True is not a number"),
+    ],
+)
+def test_configuration_of_another_type(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        replace(BINARY, **change)
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_lists_and_numpy_numbers_become_plain_ones() -> None:
+    """So that equal configurations compare equal, and a card can be written."""
+    numbers = {"classes": np.int64(3), "noise": np.float32(0.25), "mean": 0, "scale": np.int64(2)}
+    config: Any = TaggerConfig(shape=[np.int64(2), 3], widths=[12, 8], **numbers)  # type: ignore[arg-type]
+    assert config == TaggerConfig(shape=(2, 3), widths=(12, 8), classes=3, noise=0.25, mean=0.0, scale=2.0)
+    assert {type(n) for n in (*config.shape, *config.widths, config.classes)} == {int}
+    assert {type(n) for n in (config.noise, config.mean, config.scale)} == {float}
+
+
 OPTIONS = {
     "norm": "group",
     "gate": "open",
@@ -275,13 +346,12 @@ OPTIONS = {
 
 
 @pytest.mark.usefixtures("without_typecheck")
-@pytest.mark.parametrize("name", ["norm", *(pytest.param(n, marks=UNCHECKED) for n in OPTIONS if n != "norm")])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_that_does_not_exist_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"'{OPTIONS[name]}' is not known"):
-        Tagger(replace(REAL, **{name: OPTIONS[name]}))  # type: ignore[arg-type]
+        replace(REAL, **{name: OPTIONS[name]})  # type: ignore[arg-type]
 
 
-@UNCHECKED
 @pytest.mark.usefixtures("without_typecheck")
 @pytest.mark.parametrize(("name", "value"), [("mean", math.nan), ("norm_eps", math.nan), ("norm_eps", -1.0)])
 def test_numbers_that_would_make_nan_are_refused(name: str, value: float) -> None:

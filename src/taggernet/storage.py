@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from taggernet.nets.ladder import LadderMapping
-from taggernet.tagger_config import TaggerConfig
+from taggernet.tagger_config import TaggerConfig, as_float
 
 if TYPE_CHECKING:
     from taggernet.tagger import Tagger
@@ -88,8 +88,9 @@ def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
             if not isinstance(value, list | tuple) or any(type(v) is not int for v in value):
                 raise ValueError(f"{source}: field {name}={value!r} must be a list of integers")
             value = tuple(value)
-        whole_for_float = isinstance(default, float) and type(value) is int
-        if type(value) is not type(default) and not whole_for_float:
+        elif isinstance(default, float) and type(value) is int:
+            value = as_float(name, value)
+        if type(value) is not type(default):
             raise ValueError(f"{source}: field {name}={value!r} must be a {type(default).__name__}")
         values[name] = value
     try:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,93 +19,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets.ladder import LadderMapping
-from taggernet.nets.norm import BatchNorm, NormKind
+from taggernet.nets.norm import BatchNorm
 from taggernet.randomness import Key
-from taggernet.tag import (
-    BernoulliGroups,
-    BitFlip,
-    Corruption,
-    GaussianGroups,
-    GaussianNoise,
-    Grouping,
-    Likelihood,
-    Mapping,
-    State,
-    run,
-    start,
-)
+from taggernet.tag import Grouping, Mapping, State, run, start
+from taggernet.tag.likelihood import wide
+from taggernet.tagger_config import LARGEST, TaggerConfig
+
+__all__ = ["Tagger", "TaggerConfig"]
 
 MAX_GROUPS, MAX_ITERATIONS = 64, 1000
-
-
-@dataclass(frozen=True)
-class TaggerConfig:
-    """Everything that fixes a Tagger's function but its weights."""
-
-    shape: tuple[int, ...] = (20, 20)
-    """Shape of one input; N is its product."""
-    kind: Literal["binary", "real"] = "binary"
-    """Binary inputs get Bernoulli groups and bit flips, real ones Gaussian groups and noise."""
-    widths: tuple[int, ...] = (2000, 1000, 500)
-    """Widths of the Ladder's levels, the projected input first."""
-    classes: int = 0
-    """Number of classes; 0 for none. Adds a topmost level with one more neuron for 'no class'."""
-    norm: NormKind = "batch"
-    """batch: over batch x groups, as the paper; layer: over features, the paper's starred rows."""
-    noise: float = 0.2
-    """Bit-flip probability (binary) or standard deviation (real) of the corruption."""
-    mean: float = 0.5
-    """Where every z starts: the mean of the data."""
-    v_start: float = 1 + math.sqrt(2)
-    """Initial variance of a Gaussian group; training drives it down like an annealing schedule."""
-    feedback: Literal["logits", "probabilities"] = "logits"
-    """Binary: the form in which the mapping sees its last z."""
-    delta_z: Literal["eq4", "algorithm", "exact"] = "eq4"
-    """Real: which of the paper's forms of delta z."""
-    ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
-    """Real: the variance inside L(m)."""
-    gate: Literal["auto", "plain", "stable"] = "auto"
-    """Sigmoid on the decoder's gate; auto: stable for real inputs only."""
-    top: Literal["softmax", "relu"] = "softmax"
-    """Activation of the topmost level when there are no classes."""
-    norm_eps: float = 1e-10
-    """Added to the variance in every normalisation."""
-    offset: float = 0.0
-    """The user's value that the model sees as 0."""
-    scale: float = 1.0
-    """What one unit of the model's input is in the user's units."""
-
-    def __post_init__(self) -> None:
-        if not self.shape or any(not isinstance(n, int) or n < 1 for n in self.shape):
-            raise ValueError(f"shape={self.shape} is not an input shape: give positive integers, e.g. (20, 20)")
-        if len(self.widths) < 2 or any(not isinstance(w, int) or w < 1 for w in self.widths):
-            raise ValueError(
-                f"widths={self.widths} does not make a Ladder: give two or more positive integers, "
-                "e.g. (2000, 1000, 500)"
-            )
-        if self.kind not in ("binary", "real"):
-            raise ValueError(f"kind={self.kind!r} is not known: choose 'binary' or 'real'")
-        if self.classes < 0:
-            raise ValueError(f"classes={self.classes} is negative: give the number of classes, or 0 for none")
-        if not (math.isfinite(self.v_start) and self.v_start > 0):
-            raise ValueError(f"v_start={self.v_start} is not a variance: give a positive number")
-        if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
-            raise ValueError(f"offset={self.offset}, scale={self.scale}: give a finite offset and a positive scale")
-        self.corruption  # noqa: B018  checks the noise level
-
-    @property
-    def elements(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def corruption(self) -> Corruption:
-        return BitFlip(self.noise) if self.kind == "binary" else GaussianNoise(self.noise)
-
-    @property
-    def likelihood(self) -> Likelihood:
-        if self.kind == "binary":
-            return BernoulliGroups(self.noise, self.feedback)
-        return GaussianGroups(self.noise, self.delta_z, self.ratio_variance)
 
 
 class Tagger(nn.Module):
@@ -200,10 +121,7 @@ class Tagger(nn.Module):
         """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
         as_numpy = not isinstance(x, Tensor)
         if as_numpy:
-            array = np.asarray(x)
-            if array.dtype == object or array.dtype.kind not in "buif":
-                raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
-            x = torch.from_numpy(np.ascontiguousarray(array.astype(np.float32, copy=False)))
+            x = torch.from_numpy(_array(x))
         elif x.is_complex():
             raise TypeError(f"x is a tensor of {x.dtype}: give real numbers")
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
@@ -216,11 +134,17 @@ class Tagger(nn.Module):
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
                 f"has N={self.config.elements}: give {expected}"
             )
-        rows = x.reshape(len(x), -1).float()
+        rows = wide(x.reshape(len(x), -1))
         if (self.config.offset, self.config.scale) != (0.0, 1.0):
             rows = (rows - self.config.offset) / self.config.scale
         self.corruption.check(rows)
-        return rows, tuple(x.shape[1:]), as_numpy
+        largest = rows.abs().max().item()
+        if largest > LARGEST:
+            raise ValueError(
+                f"x holds values as large as {largest:g} in the model's units, beyond {LARGEST:g}: scale the data, "
+                "e.g. to mean 0 and variance 1, or set the model's offset and scale"
+            )
+        return rows.float(), tuple(x.shape[1:]), as_numpy
 
     # --- keep --------------------------------------------------------------------------------------------
 
@@ -242,6 +166,19 @@ class Tagger(nn.Module):
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.shared_statistics = True
+
+
+def _array(x: object) -> Float[np.ndarray, "..."]:
+    """x as float32 or float64 that torch can take over: in order, native and not read-only."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError("x is a list whose parts differ in shape: give inputs of one shape, e.g. an array") from None
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
+    dtype = np.float64 if array.dtype.kind == "f" and array.dtype.itemsize > 4 else np.float32
+    with np.errstate(over="ignore"):  # what becomes infinite is refused with the rest
+        return np.require(array, dtype, ["C", "W"])
 
 
 def _check_count(name: str, value: object, most: int) -> None:
