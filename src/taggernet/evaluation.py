@@ -97,15 +97,7 @@ def evaluate_weights(
     leaves out AMI and ARI.
     """
     device = next(iter(weights.values())).device
-    seeds = len(next(iter(weights.values())))
-    evaluator = _Evaluator(model, groups, iterations).to(device)
-    named = {f"model.{name}": w for name, w in weights.items()}
-    x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
-    key = Key.of([seed] * seeds, device).fold("evaluation")
-    passes = []
-    for first in range(0, len(x), batch):
-        part = x[first : first + batch].to(device).float()
-        passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
+    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
     costs = _per_scene([p.costs for p in passes])
     scored: dict[str, Array | None] = {}
     if agreement and scenes.groups is not None:
@@ -118,6 +110,39 @@ def evaluate_weights(
         guesses = [torch.cat([p.classes[i] for p in passes], dim=1) for i in range(iterations)]
         error = np.stack([[classification_error(p, classes).cpu().numpy() for p in g] for g in guesses], axis=1)
     return Evaluation(costs, error=error, **scored)
+
+
+@torch.no_grad()
+def costs_and_labels(
+    model: Tagger,
+    weights: dict[str, Tensor],
+    scenes: Scenes,
+    *,
+    groups: int = 4,
+    iterations: int = 5,
+    batch: int = 100,
+    seed: int = 0,
+) -> tuple[Array, list[Tensor]]:
+    """What ``evaluate_weights`` judges: the costs (S, T, n) and, per iteration, the labels (S, n, N) on clean input."""
+    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
+    labels = [torch.cat([p.labels[i] for p in passes], dim=1) for i in range(iterations)]
+    return _per_scene([p.costs for p in passes]), labels
+
+
+def _passes(
+    model: Tagger, weights: dict[str, Tensor], scenes: Scenes, groups: int, iterations: int, batch: int, seed: int
+) -> list[_Pass]:
+    device = next(iter(weights.values())).device
+    seeds = len(next(iter(weights.values())))
+    evaluator = _Evaluator(model, groups, iterations).to(device)
+    named = {f"model.{name}": w for name, w in weights.items()}
+    x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
+    key = Key.of([seed] * seeds, device).fold("evaluation")
+    passes = []
+    for first in range(0, len(x), batch):
+        part = x[first : first + batch].to(device).float()
+        passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
+    return passes
 
 
 def _per_scene(parts: list[list[Tensor]]) -> Array:

@@ -1,0 +1,1 @@
+"""What is shown of a model: figures, and how it behaves beyond the setting it was trained in."""
