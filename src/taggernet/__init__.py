@@ -2,9 +2,12 @@
 
 from taggernet import data, metrics
 from taggernet.randomness import Key
+from taggernet.recipes import recipe
+from taggernet.runs import evaluate
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger, TaggerConfig
+from taggernet.training import Config, train
 
 __version__ = "0.1.0"
 
-__all__ = ["Grouping", "Key", "Tagger", "TaggerConfig", "data", "metrics"]
+__all__ = ["Config", "Grouping", "Key", "Tagger", "TaggerConfig", "data", "evaluate", "metrics", "recipe", "train"]

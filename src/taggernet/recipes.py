@@ -54,7 +54,9 @@ def small() -> Config:
     return Config(
         recipe="small",
         model=TaggerConfig(shape=(10, 10), kind="binary", widths=(200, 100, 50), norm="layer", noise=0.2, mean=0.28),
-        data=DataConfig(name="shapes", mode="fresh", train=1000, valid=500, test=1000, objects=2, size=10, style="small"),
+        data=DataConfig(
+            name="shapes", mode="fresh", train=1000, valid=500, test=1000, objects=2, size=10, style="small"
+        ),
         optimiser=OptimiserConfig(lr=2e-3, batch=50, updates=2_000, schedule="cosine"),
         runtime=RuntimeConfig(log_every=25, evaluate_every=500, evaluate_scenes=200, checkpoint_every=500),
         groups=3,

@@ -27,9 +27,7 @@ class SaltAndPepper:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.amount <= 1.0:
-            raise ValueError(
-                f"noise={self.amount} is not the share of elements to replace: choose 0 <= noise <= 1"
-            )
+            raise ValueError(f"noise={self.amount} is not the share of elements to replace: choose 0 <= noise <= 1")
 
     def apply(self, x: Float[Tensor, "B N"], key: Key) -> Float[Tensor, "B N"]:
         draw = key.uniform(*x.shape)

@@ -3,8 +3,9 @@
 # S seeds · R rows · F features; a seed is axis 1 of every grid
 
 BatchNorm works on blocks of columns and walks down the rows twice: once for sums, once to write. LayerNorm
-holds a row in registers, RP rows one after the other so that parameters are read once; the gradients of its per-feature parameters are column sums over the same values, so
-they come from a second kernel that walks down the rows with the row statistics at hand. Sums run in blocks of
+holds a row in registers, RP rows one after the other so that parameters are read once; the gradients of its
+per-feature parameters are column sums over the same values, so they come from a second kernel that walks down the
+rows with the row statistics at hand. Sums run in blocks of
 rows x columns and are folded once at the end: folding at every step costs more than all the rest.
 """
 
@@ -184,7 +185,7 @@ def batch_combine_forward(
         at = rows[:, None] * F + cols[None, :]
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
         u = (u - m[None, :]) * r[None, :]
-        mu, v, s1, s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+        mu, v, _s1, _s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
         lateral = tl.load(z + s * R * F + at, mask=mask, other=0.0).to(tl.float32)
         tl.store(out + s * R * F + at, ((lateral - mu) * v + mu).to(out.dtype.element_ty), mask=mask)
 
@@ -391,7 +392,7 @@ def layer_combine_forward(
         tl.store(mean + s * R + row, m, mask=row < R)
         tl.store(rstd + s * R + row, r, mask=row < R)
         u = (u - m) * r
-        mu, v, s1, s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+        mu, v, _s1, _s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
         tl.store(out + at, ((lateral - mu) * v + mu).to(out.dtype.element_ty), mask=mask)
 
 
@@ -411,7 +412,7 @@ def layer_combine_backward(
         u = tl.where(mask, (tl.load(x + at, mask=mask, other=0.0).to(tl.float32) - m) * r, 0.0)
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        gz, gu, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
+        gz, gu, _g_mu, _g_v, _g_1, _g_2, _s1, _s2 = _combine_gradients(
             lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
         )
         tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)

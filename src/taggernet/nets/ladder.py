@@ -13,6 +13,7 @@ Departures from Rasmus et al., as in Tagger's public code:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Literal
 
@@ -55,7 +56,8 @@ class Combinator(nn.Module):
         """g(z, norm(x)), ready for a product in bfloat16 (``half``) or float32."""
         if may_fuse(norm, x):
             stable = self.gate == "stable"
-            return fused.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
+            fused_estimate: Tensor = fused.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
+            return fused_estimate
         estimate: Tensor = self(z, norm(x))
         return estimate
 
@@ -63,12 +65,10 @@ class Combinator(nn.Module):
 class Ladder(nn.Module):
     """Encoder up, decoder down, a lateral connection at each level."""
 
-    def __init__(
-        self, widths: Sequence[int], norm: NormKind, gate: Gate, top: Top, eps: float = 1e-10
-    ) -> None:
+    def __init__(self, widths: Sequence[int], norm: NormKind, gate: Gate, top: Top, eps: float = 1e-10) -> None:
         super().__init__()
         self.widths, self.top = tuple(widths), top
-        upward = list(zip(widths[:-1], widths[1:], strict=True))
+        upward = list(itertools.pairwise(widths))
         self.norm = make_norm(norm, eps)
         self.encoder = nn.ModuleList(Linear(low, high) for low, high in upward)
         self.bias = nn.ParameterList(per_feature(high, 0.0) for _, high in upward)
@@ -87,11 +87,16 @@ class Ladder(nn.Module):
             else:
                 z, h = rectified(self.norm, project(h), bias)
             lateral.append(z)
-        estimate = self.combine[-1].denoise(self.norm, lateral[-1], h, half)
+        estimate = self._denoised(-1, lateral[-1], h, half)
         for level in reversed(range(len(self.decoder))):
             u = self.decoder[level](estimate)
-            estimate = self.combine[level].denoise(self.norm, lateral[level], u, half)
+            estimate = self._denoised(level, lateral[level], u, half)
         return estimate, h
+
+    def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool) -> Tensor:
+        combinator = self.combine[level]
+        assert isinstance(combinator, Combinator)
+        return combinator.denoise(self.norm, z, x, half)
 
 
 class LadderMapping(nn.Module):

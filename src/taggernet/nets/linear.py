@@ -27,7 +27,8 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(torch.randn(inputs, outputs) / math.sqrt(inputs))
 
     def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
-        x, weight = x.to(self.weight.dtype), self.weight
+        weight: Tensor = self.weight
+        x = x.to(weight.dtype)
         if not (x.is_cuda and weight.dtype == torch.bfloat16):
             return torch.matmul(x, weight)
         # Tensor cores want rows of 16 bytes: widths such as 500 are padded with zeros, and cut again.

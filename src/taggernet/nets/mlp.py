@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from jaxtyping import Float
@@ -23,7 +24,7 @@ class MLPMapping(nn.Module):
         self.elements = elements
         sizes = [4 * elements, *widths]
         self.norm = make_norm(norm)
-        self.hidden = nn.ModuleList(Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.hidden = nn.ModuleList(Linear(a, b) for a, b in itertools.pairwise(sizes))
         self.bias = nn.ParameterList(per_feature(width, 0.0) for width in widths)
         self.out = Linear(sizes[-1], 2 * elements)
         self.out_bias = per_feature(2 * elements, 0.0)

@@ -8,8 +8,8 @@ states its batch size. With a single row its output is zero and it carries nothi
 neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
 
 ``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel does them in
-one go (nets/fused.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's statistics are
-those of the global batch.
+one go (nets/fused.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's
+statistics are those of the global batch.
 """
 
 from __future__ import annotations

@@ -43,9 +43,7 @@ def save(run: Path, state: TrainState, seeds: list[int], extra: dict[str, Any]) 
         digests = {}
         for index, seed in enumerate(seeds):
             tensors = {
-                f"{part}.{name}": tensor[index]
-                for part in _PARTS
-                for name, tensor in getattr(state, part).items()
+                f"{part}.{name}": tensor[index] for part in _PARTS for name, tensor in getattr(state, part).items()
             }
             path = temporary / f"seed-{seed}.safetensors"
             write_tensors(path, tensors)
@@ -92,7 +90,5 @@ def load(folder: Path, seeds: list[int], device: torch.device | str) -> tuple[Tr
         for name, tensor in read_tensors(path, device).items():
             part, parameter = name.split(".", 1)
             parts[part].setdefault(parameter, []).append(tensor)
-    stacked = {
-        part: {name: torch.stack(tensors) for name, tensors in named.items()} for part, named in parts.items()
-    }
+    stacked = {part: {name: torch.stack(tensors) for name, tensors in named.items()} for part, named in parts.items()}
     return TrainState(**stacked, step=int(record["step"])), record

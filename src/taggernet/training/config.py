@@ -68,9 +68,7 @@ class OptimiserConfig:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)} must be positive")
         if not 0 <= self.ema < 1:
-            raise ValueError(
-                f"ema={self.ema} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999"
-            )
+            raise ValueError(f"ema={self.ema} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999")
         if self.warmup < 0 or self.clip < 0:
             raise ValueError(f"warmup={self.warmup}, clip={self.clip} must not be negative")
 

@@ -22,9 +22,7 @@ def split(config: DataConfig, name: str) -> Scenes:
     """The scenes of a split (train, valid, test), with the configuration's permutation applied."""
     count = {"train": config.train, "valid": config.valid, "test": config.test}[name]
     if config.name == "shapes":
-        scenes = data.shapes(
-            count, config.seed, config.objects, config.size, style=config.style, split=name
-        )
+        scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
     elif config.name in BUILT_IN:
         scenes = data.texture_mnist(int(config.name[-1]), name, config.seed)[:count]
     else:

@@ -1,6 +1,6 @@
 """A run's folder: who owns it, what it was configured as, what it holds in the end.
 
-    config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)
+config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def settle(folder: Path, config: Config) -> None:
         existing = from_json(read_json(path), path)
         differing = differing_fields(config, existing)
         if differing:
-            details = ", ".join(f"{name} is {_at(existing, name)!r} there, {_at(config, name)!r} here" for name in differing)
+            details = ", ".join(
+                f"{name} is {_at(existing, name)!r} there, {_at(config, name)!r} here" for name in differing
+            )
             raise ValueError(f"{folder} holds a run of another configuration ({details}): choose another --out")
     elif (folder / "checkpoints").exists() or (folder / "metrics.jsonl").exists():
         raise ValueError(f"{folder} holds parts of a run but no config.json: choose another --out")

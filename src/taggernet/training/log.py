@@ -120,7 +120,7 @@ class Board:
         if enabled:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(folder), purge_step=step)  # type: ignore[no-untyped-call]
+            self._writer = SummaryWriter(str(folder), purge_step=step)
 
     def write(self, step: int, figures: dict[str, list[float]], seeds: list[int]) -> None:
         if self._writer is not None:
@@ -157,7 +157,7 @@ def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("training", total=total, completed=done, loss="-", ami="-", rate="")
 
-        def update(step: int, **figures: str) -> None:
-            progress.update(task, completed=step, **figures)  # type: ignore[arg-type]
+        def update(step: int, **figures: Any) -> None:
+            progress.update(task, completed=step, **figures)
 
         yield update

@@ -133,9 +133,7 @@ class _Training:
         with ExitStack() as stack:
             stopped = stack.enter_context(_interruptions())
             records, board = self._logs(stack)
-            bar = stack.enter_context(
-                progress_bar(total, state.step, runtime.progress and self.ranks.main)
-            )
+            bar = stack.enter_context(progress_bar(total, state.step, runtime.progress and self.ranks.main))
             while state.step < total and not agree(stopped.is_set(), self.ranks, self.device):
                 costs = self.update.advance(self._stretch())
                 self._check(costs)
@@ -183,7 +181,7 @@ class _Training:
             kept = f"; the last good checkpoint is kept in {self.path}" if self.path else ""
             raise Diverged(
                 f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g} at update {step}{kept}: "
-                f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set optimiser.clip"
+                f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set --clip"
             )
 
     # --- what is written ---------------------------------------------------------------------------------

@@ -31,9 +31,7 @@ class Part:
     @staticmethod
     def of(batch: int, rank: int = 0, world: int = 1) -> Part:
         if batch % world:
-            raise ValueError(
-                f"a batch of {batch} cannot be shared by {world} processes: choose a multiple of {world}"
-            )
+            raise ValueError(f"a batch of {batch} cannot be shared by {world} processes: choose a multiple of {world}")
         return Part(batch, rank * (batch // world), batch // world)
 
 
@@ -119,9 +117,6 @@ class LabelledSource:
     def __init__(self, scenes: Source, x: Tensor, classes: Tensor, key: Key, part: Part) -> None:
         self.scenes = scenes
         self.rows = Rows((x, classes), key, part)
-        self.period = (
-            min(p for p in (scenes.period, self.rows.period) if p) if scenes.period else self.rows.period
-        )
 
     def prepare(self, step: int) -> None:
         self.scenes.prepare(step)

@@ -162,7 +162,7 @@ class Update:
         flat = torch.cat([g.flatten() for g in gradients])
         dist.all_reduce(flat)
         flat /= dist.get_world_size()
-        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
     # --- many updates ------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Update:
             for t in [*self.live, *self.masters, *state.first_moment.values(), *state.second_moment.values(),
                       *state.average.values(), self.step]
         ]  # fmt: skip
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):

@@ -1,0 +1,7 @@
+"""python -m taggernet: the command line, also under torchrun."""
+
+import sys
+
+from taggernet.cli import main
+
+sys.exit(main())

@@ -1,0 +1,282 @@
+"""The command line: taggernet demo | train | evaluate | reproduce | data.
+
+Errors that a user can mend are one or two lines on stderr and exit status 2; --debug shows the traceback.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from taggernet.training.config import Config
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train a small model for about a minute, show its figures before and after, and draw its groups."""
+
+    out: Path = Path("demo")
+    """Folder for the figure."""
+    updates: int = 1_500
+    """How long to train; about 25 updates a second on one core."""
+    seed: int = 0
+    """Seed of the model."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a recipe; on a folder that holds a run, go on with it."""
+
+    out: Path
+    """Folder for the run: configuration, records, checkpoints, models."""
+    config: Config
+    """What to train."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Report cost, AMI, ARI and errors of a run after every iteration."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder that was given to train as --out."""
+    groups: int | None = None
+    """K; the run's own by default."""
+    iterations: int | None = None
+    """T; the run's own by default."""
+    objects: int | None = None
+    """Shapes: objects per scene; the run's own by default."""
+    split: Literal["valid", "test"] = "test"
+    """Which scenes."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    json: Path | None = None
+    """Also write the figures to this file."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Write one of the paper's data sets to a file."""
+
+    name: Annotated[Literal["shapes", "texture-mnist-1", "texture-mnist-2"], tyro.conf.Positional]
+    """Which data set."""
+    out: Path
+    """A .npz or .h5 file."""
+    split: Literal["train", "valid", "test"] = "train"
+    """Which split."""
+    n: int | None = None
+    """How many scenes; by default the split's own size (50,000, 10,000, 10,000)."""
+    seed: int = 0
+    """Seed of the data set."""
+    objects: int = 3
+    """Shapes: objects per scene."""
+    overwrite: bool = False
+    """Replace a file that is already there."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Everything from data to the finished table or figure of the paper."""
+
+    what: Annotated[Literal["table1", "figure4"], tyro.conf.Positional]
+    """Which table or figure."""
+    seeds: int = 20
+    """Seeds of each of the paper's rows."""
+    quick: bool = False
+    """Toy size: shows that everything works, in seconds, on any machine."""
+    results: Path = Path("results")
+    """Where records, tables and figures go; a record that is there already is not computed again."""
+    runs: Path = Path("runs")
+    """Where the runs keep their checkpoints."""
+    model: str = ""
+    """figure4: folder of the model to draw; by default the first seed of runs/table1/shapes-best."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command and return the exit status."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in args
+    args = [arg for arg in args if arg != "--debug"]
+    try:
+        _dispatch(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (ValueError, TypeError, OSError, ArithmeticError) as error:
+        if debug:
+            raise
+        print(f"taggernet: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _dispatch(args: list[str]) -> None:
+    commands: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
+        "demo": (Demo, _demo),
+        "evaluate": (Evaluate, _evaluate),
+        "data": (Data, _data),
+        "reproduce": (Reproduce, _reproduce),
+    }
+    if args and args[0] == "train":
+        return _train(args[1:])
+    if args and args[0] == "--version":
+        import taggernet
+
+        return print(taggernet.__version__)
+    if args and args[0] in commands:
+        options, action = commands[args[0]]
+        return action(tyro.cli(options, prog=f"taggernet {args[0]}", args=args[1:]))
+    if args and args[0] not in ("-h", "--help"):
+        raise ValueError(f"there is no command {args[0]!r}: choose one of {', '.join(['train', *commands])}")
+    summary = {name: (options.__doc__ or "").split(",")[0] for name, (options, _) in commands.items()}
+    summary["train"] = "Train a recipe, or go on with a run."
+    print("usage: taggernet COMMAND ... (each has --help)\n")
+    for name, text in summary.items():
+        print(f"  {name:<10} {text}")
+    return None
+
+
+# --- train --------------------------------------------------------------------------------------------------------
+
+
+def _train(args: list[str]) -> None:
+    from taggernet.recipes import RECIPES, recipe
+    from taggernet.training import train
+
+    if not args or args[0] in ("-h", "--help"):
+        print("usage: taggernet train RECIPE --out RUN [--option value ...]\n\nrecipes:")
+        for name, make in RECIPES.items():
+            print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
+        print("\nEvery option of a recipe: taggernet train RECIPE --help")
+        return
+    name, rest = args[0], args[1:]
+    default = recipe(name)
+
+    options = tyro.cli(
+        Train,
+        prog=f"taggernet train {name}",
+        args=rest,
+        default=Train(out=tyro.MISSING, config=default),
+        config=(tyro.conf.OmitArgPrefixes,),
+    )
+    run = train(options.config, options.out)
+    if not run.finished:
+        raise KeyboardInterrupt
+    if run.figures:
+        _show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation", Console())
+    print(f"models are in {options.out}")
+
+
+# --- the others ---------------------------------------------------------------------------------------------------
+
+
+def _show(figures: dict[str, Any], title: str, console: Console) -> None:
+    """Mean and spread over seeds, a column per iteration."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("after iteration")
+    count = len(next(iter(figures.values()))[0])
+    for i in range(count):
+        table.add_column(str(i + 1), justify="right")
+    for name, per_seed in figures.items():
+        cells = []
+        for i in range(count):
+            values = [seed[i] for seed in per_seed]
+            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+            cells.append(f"{statistics.fmean(values):.3f}{spread}")
+        table.add_row(name.replace("_", " "), *cells)
+    console.print(table)
+
+
+def _evaluate(options: Evaluate) -> None:
+    from taggernet.runs import evaluate
+    from taggernet.storage import write_json
+
+    record = evaluate(
+        options.run, groups=options.groups, iterations=options.iterations, objects=options.objects,
+        split=options.split, device=options.device,
+    )  # fmt: skip
+    what = f"K={record['groups']}" + (f", {record['objects']} objects" if record["objects"] else "")
+    _show(record["figures"], f"{record['recipe']}, {options.split} split, {what}", Console())
+    if options.json is not None:
+        write_json(options.json, record)
+
+
+def _data(options: Data) -> None:
+    from taggernet import data
+
+    if options.out.suffix not in (".npz", ".h5", ".hdf5"):
+        raise ValueError(f"--out {options.out} must end in .npz or .h5")
+    if options.name == "shapes":
+        count = options.n or {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split]
+        scenes = data.shapes(count, options.seed, options.objects, split=options.split)
+    else:
+        scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n)
+    scenes.save(options.out, overwrite=options.overwrite)
+    print(f"wrote {len(scenes)} scenes to {options.out}")
+
+
+def _reproduce(options: Reproduce) -> None:
+    from taggernet.report import figures, tables
+    from taggernet.tagger import Tagger
+
+    results, runs = options.results / "table1", options.runs / ("quick" if options.quick else ".") / "table1"
+    if options.quick:
+        results = options.results / "quick" / "table1"
+    if options.what == "table1":
+        seeds = min(options.seeds, 2) if options.quick else options.seeds
+        print(tables.reproduce_table1(results, runs, seeds=seeds, toy=options.quick, device=options.device))
+        print(f"records and table1.md are in {results}")
+        return
+    folder = Path(options.model) if options.model else runs / "shapes-best" / "seed-0"
+    if not (folder / "config.json").exists() and not options.model:
+        tables.reproduce_table1(results, runs, seeds=1, toy=options.quick, device=options.device, rows=["shapes-best"])
+    figures.figure4(Tagger.load(folder), results)
+    print(f"figure 4 is in {results}")
+
+
+def _demo(options: Demo) -> None:
+    from taggernet.evaluation import evaluate_weights
+    from taggernet.recipes import recipe
+    from taggernet.report.figures import grouping_figure
+    from taggernet.tagger import Tagger
+    from taggernet.training import train
+    from taggernet.training.datasets import split
+    from taggernet.training.seeds import initial_weights
+
+    config = recipe("small")
+    config = replace(
+        config,
+        first_seed=options.seed,
+        optimiser=replace(config.optimiser, updates=options.updates),
+        runtime=replace(config.runtime, device="cpu"),
+    )
+    scenes = split(config.data, "test")
+    before = evaluate_weights(
+        Tagger(config.model), initial_weights(config.model, config.seed_list, "cpu"), scenes, groups=config.test_groups
+    ).figures()
+    run = train(config)
+    if not run.finished:
+        raise KeyboardInterrupt
+    model = run.model()
+    after = evaluate_weights(Tagger(config.model), run.weights, scenes, groups=config.test_groups).figures()
+    console = Console()
+    figures = {f"{k} {when}": f[k] for k in ("cost", "ami") for when, f in (("before", before), ("after", after))}
+    title = f"{len(scenes)} unseen scenes, before and after {run.seconds:.0f} s of training without labels"
+    _show(figures, title, console)
+    shown = scenes[:8]
+    path = grouping_figure(shown, model.group(shown.x, groups=config.test_groups), options.out / "groups.png")
+    print(f"scenes and their groups are drawn in {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""Tables of the paper with our figures beside them: records under results/ in, markdown out.
+
+A record is one row: configuration, environment, per-seed figures after every iteration. ``reproduce`` writes them;
+everything printed here is computed from them.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taggernet.data import Scenes
+from taggernet.evaluation import evaluate_weights
+from taggernet.recipes import recipe
+from taggernet.storage import read_json, write_json
+from taggernet.tagger import Tagger
+from taggernet.training import Config, train
+from taggernet.training.datasets import split
+from taggernet.training.log import environment
+from taggernet.training.loop import Run
+
+Record = dict[str, Any]
+
+PAPER_TABLE_1: dict[str, dict[str, list[float]]] = {
+    "shapes": {"cost": [0.094, 0.068, 0.063, 0.063, 0.063], "ami": [0.58, 0.73, 0.77, 0.79, 0.79]},
+    "shapes-layernorm": {"cost": [0.100, 0.069, 0.057, 0.054, 0.054], "ami": [0.70, 0.90, 0.95, 0.96, 0.97]},
+}
+PAPER_TABLE_1B = {"rc": (0.61, 0.005), "shapes": (0.79, 0.034), "shapes-layernorm": (0.97, 0.009)}
+TITLES = {
+    "shapes": "Tagger (BatchNorm)",
+    "shapes-layernorm": "Tagger* (LayerNorm)",
+    "shapes-best": "Tagger, our best recipe",
+    "shapes-permuted": "Tagger*, permuted elements",
+}
+
+
+def quick(config: Config) -> Config:
+    """The same run at toy size: minutes become seconds, figures mean nothing."""
+    return replace(
+        config,
+        model=replace(config.model, widths=tuple(max(8, w // 50) for w in config.model.widths)),
+        data=replace(config.data, train=200, valid=100, test=100),
+        optimiser=replace(config.optimiser, batch=20, updates=20, warmup=min(config.optimiser.warmup, 5)),
+        runtime=replace(config.runtime, log_every=10, evaluate_every=0, evaluate_scenes=100, checkpoint_every=0),
+    )
+
+
+def reproduce_row(config: Config, results: Path, runs: Path | None) -> Record:
+    """Train all seeds of a row (or go on with them), evaluate the test split once, write the record.
+
+    A record that is already there for the same configuration is kept as it is.
+    """
+    path = results / f"{config.recipe}.json"
+    if path.exists():
+        found = read_json(path)
+        if found.get("config") == _plain(config):
+            return found
+    begin = time.monotonic()
+    run = train(config, None if runs is None else runs / config.recipe)
+    if not run.finished:
+        raise KeyboardInterrupt
+    record = row_record(run, begin)
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(path, record)
+    return record
+
+
+def row_record(run: Run, begin: float) -> Record:
+    """Test and validation figures of a finished run, per seed and iteration."""
+    config = run.config
+    model = Tagger(config.model).to(next(iter(run.weights.values())).device)
+    figures = {}
+    for name in ("valid", "test"):
+        scenes = split(config.data, name)
+        figures[name] = evaluate_weights(
+            model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations,
+            batch=config.evaluation_batch,
+        ).figures()  # fmt: skip
+    return {
+        "config": _plain(config),
+        "environment": environment(),
+        "seeds": config.seed_list,
+        "training_seconds": run.seconds,
+        "seconds": time.monotonic() - begin,
+        "test_scenes": config.data.test,
+        "coincident_share": coincident_share(split(config.data, "test")) if config.data.name == "shapes" else None,
+        **figures,
+    }
+
+
+def _plain(config: Config) -> dict[str, Any]:
+    """The configuration as JSON gives it back: tuples as lists, the runtime left out."""
+    import json
+
+    content = asdict(config)
+    del content["runtime"]
+    plain: dict[str, Any] = json.loads(json.dumps(content))
+    return plain
+
+
+def coincident_share(scenes: Scenes) -> float:
+    """Share of Shapes scenes in which two shapes of one kind lie exactly on top of each other."""
+    kinds, rows, cols = (np.asarray(scenes.details[name]) for name in ("kinds", "rows", "cols"))
+    same = np.zeros(len(scenes), dtype=bool)
+    for i in range(kinds.shape[1]):
+        for j in range(i):
+            same |= (kinds[:, i] == kinds[:, j]) & (rows[:, i] == rows[:, j]) & (cols[:, i] == cols[:, j])
+    return float(same.mean())
+
+
+def reproduce_table1(
+    results: Path,
+    runs: Path | None,
+    *,
+    seeds: int = 20,
+    best_seeds: int = 5,
+    toy: bool = False,
+    device: str = "auto",
+    rows: Iterable[str] = ("shapes", "shapes-layernorm", "shapes-best", "shapes-permuted"),
+) -> str:
+    """Every row of Table 1 and our best; returns the table as markdown and writes it to results/table1.md."""
+    for name in rows:
+        config = recipe(name)
+        many = seeds if name in PAPER_TABLE_1 else min(seeds, best_seeds)
+        config = replace(config, seeds=many, runtime=replace(config.runtime, device=device))
+        reproduce_row(quick(config) if toy else config, results, runs)
+    _reproduce_rc(results / "rc.json", toy, device)
+    text = table1(results)
+    (results / "table1.md").write_text(text)
+    return text
+
+
+def _reproduce_rc(path: Path, toy: bool, device: str) -> None:
+    from taggernet.reconstruction_clustering import RCRun, run_rc
+
+    if not path.exists():
+        small = RCRun(seeds=1, train=500, valid=100, test=100) if toy else RCRun()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, run_rc(small))
+
+
+def spread(values: list[float], digits: int = 3) -> str:
+    """mean +- sample standard deviation."""
+    sd = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.fmean(values):.{digits}f} ± {sd:.{digits}f}"
+
+
+def table1(results: Path) -> str:
+    """Table 1a and 1b as markdown, from the records in a folder."""
+    records = {name: read_json(results / f"{name}.json") for name in TITLES if (results / f"{name}.json").exists()}
+    lines = ["### Table 1a: convergence over iterations (Shapes, median over seeds)", ""]
+    lines += ["| row | | iter 1 | iter 2 | iter 3 | iter 4 | iter 5 |", "|---|---|---|---|---|---|---|"]
+    for name, record in records.items():
+        for figure, label in (("cost", "denoising cost"), ("ami", "AMI")):
+            ours = np.median(np.asarray(record["test"][figure]), axis=0)
+            cells = " | ".join(f"{value:.3f}" for value in ours)
+            lines.append(f"| {TITLES[name]} | {label}, ours (n={len(record['seeds'])}) | {cells} |")
+            if name in PAPER_TABLE_1:
+                cells = " | ".join(f"{value:.3g}" for value in PAPER_TABLE_1[name][figure])
+                lines.append(f"| | {label}, paper | {cells} |")
+    lines += ["", "### Table 1b: method comparison (mean ± sample standard deviation over seeds, T=5)", ""]
+    lines += ["| method | AMI, paper | AMI (max), ours | median | AMI (arithmetic) | ARI | cost | n | verdict |"]
+    lines += ["|---|---|---|---|---|---|---|---|---|", *_rc_lines(results / "rc.json")]
+    for name, record in records.items():
+        final = {key: [row[-1] for row in values] for key, values in record["test"].items()}
+        paper = PAPER_TABLE_1B.get(name)
+        stated = f"{paper[0]:.2f} ± {paper[1]:g}" if paper else "-"
+        median = statistics.median(final["ami"])
+        verdict = "-" if paper is None else "≥ paper" if round(median, 2) >= paper[0] else "below paper"
+        lines.append(
+            f"| {TITLES[name]} | {stated} | {spread(final['ami'])} | {median:.3f} | "
+            f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | {statistics.median(final['cost']):.4f} | "
+            f"{len(record['seeds'])} | {verdict} |"
+        )
+    shares = [r["coincident_share"] for r in records.values() if r.get("coincident_share") is not None]
+    if shares:
+        lines += ["", f"{100 * shares[0]:.2f} % of the test scenes have two shapes exactly on top of each other."]
+    return "\n".join(lines) + "\n"
+
+
+def _rc_lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    lines = []
+    for name, mode in read_json(path)["modes"].items():
+        final = {key: [seed["test"][key] for seed in mode["seeds"]] for key in ("ami", "ami_arithmetic", "ari")}
+        median = statistics.median(final["ami"])
+        lines.append(
+            f"| RC, trained on {name.replace('_', ' ')} | 0.61 ± 0.005 | {spread(final['ami'])} | {median:.3f} | "
+            f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | - | {len(final['ami'])} | "
+            f"{'≥ paper' if round(median, 2) >= 0.61 else 'below paper'} |"
+        )
+    return lines

@@ -1,0 +1,48 @@
+"""A finished run, looked at: the figures of all its seeds on a split, with K, T and the number of objects at will."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.tagger import Tagger
+from taggernet.training.datasets import split as scenes_of
+from taggernet.training.distributed import pick_device
+from taggernet.training.folder import models_of, read_config
+from taggernet.training.log import environment
+
+
+def evaluate(
+    run: str | Path,
+    *,
+    groups: int | None = None,
+    iterations: int | None = None,
+    objects: int | None = None,
+    split: str = "test",
+    device: str = "auto",
+) -> dict[str, Any]:
+    """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own."""
+    folder = Path(run)
+    config = read_config(folder)
+    models = models_of(folder)
+    if not models:
+        raise ValueError(f"{folder} holds no finished model: run 'taggernet train' on it until it ends")
+    data = config.data if objects is None else replace(config.data, objects=objects)
+    if objects is not None and config.data.name != "shapes":
+        raise ValueError(
+            f"objects={objects} was given, but {config.data.name} scenes have no such choice: leave it out"
+        )
+    chosen = pick_device(device)
+    loaded = [Tagger.load(path, chosen) for path in models]
+    k, t = groups or config.test_groups, iterations or config.test_iterations
+    figures = evaluate_weights(
+        Tagger(config.model).to(chosen), stacked(loaded), scenes_of(data, split), groups=k, iterations=t,
+        batch=config.evaluation_batch,
+    ).figures()  # fmt: skip
+    return {
+        "run": str(folder), "recipe": config.recipe, "split": split, "groups": k, "iterations": t,
+        "objects": data.objects if data.name == "shapes" else None, "seeds": [p.name for p in models],
+        "environment": environment(), "figures": figures,
+    }  # fmt: skip
