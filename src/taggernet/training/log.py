@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -133,6 +133,7 @@ class Board:
             self._writer.close()
 
 
+@runtime_checkable
 class Bar(Protocol):
     def __call__(self, step: int, **figures: str) -> None: ...
 

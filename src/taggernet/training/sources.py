@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -35,6 +35,7 @@ class Part:
         return Part(batch, rank * (batch // world), batch // world)
 
 
+@runtime_checkable
 class Source(Protocol):
     def prepare(self, step: int) -> None: ...
 
