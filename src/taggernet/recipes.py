@@ -21,8 +21,8 @@ def shapes() -> Config:
     return Config(
         recipe="shapes",
         model=TaggerConfig(shape=(20, 20), kind="binary", widths=(2000, 1000, 500), noise=0.2, mean=SHAPES_MEAN),
-        data=DataConfig(name="shapes"),
-        optimiser=OptimiserConfig(lr=4e-4, batch=100, updates=50_000),
+        data=DataConfig(name="shapes", train=60_000),
+        optimiser=OptimiserConfig(lr=4e-4, batch=100, updates=60_000),
     )
 
 

@@ -1,0 +1,176 @@
+"""Pictures of groups: Figure 4 of the paper, the demo's sheet, the worst scenes.
+
+# n scenes · K groups · T iterations
+
+Each is written as a vector PDF and a PNG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taggernet.data import Scenes
+from taggernet.report.colours import Array
+from taggernet.report.failures import overlap
+from taggernet.report.layout import (
+    GAP,
+    SMALL,
+    Example,
+    Sheet,
+    Trace,
+    draw_examples,
+    draw_inference,
+    examples_height,
+    inference_size,
+    save,
+    style,
+)
+from taggernet.report.studio import Studio
+from taggernet.tag import Grouping
+from taggernet.tagger import Tagger
+from taggernet.training.config import DataConfig
+
+PERCENTILES = (100, 80, 60, 40, 20, 10, 2)
+"""Of AMI over the test scenes: where Figure 4's examples stand."""
+CASES = {"A": (2, 3), "B": (4, 4), "C": (4, 2)}
+"""Figure 4's cases: groups and objects."""
+
+
+def figure4(
+    model: Tagger,
+    out: str | Path,
+    *,
+    scenes: int = 1000,
+    seed: int = 0,
+    data: DataConfig | None = None,
+    groups: int = 4,
+    iterations: int = 5,
+    batch: int = 100,
+) -> dict[str, Any]:
+    """Figure 4: scenes and groups in descending AMI, the cases A to C, and one inference over iterations.
+
+    The examples stand at fixed percentiles of AMI over the test scenes, so bad ones are shown too. What is shown is
+    returned: percentiles, scene numbers and AMI.
+    """
+    studio = Studio(model, data, scenes, seed, iterations, batch)
+    drawn = studio.draw(studio.data.objects)
+    ami = studio.ami(drawn, groups)
+    shown = at_percentiles(ami[-1], PERCENTILES)
+    traces = studio.traces(drawn, shown, groups)
+    examples = [Example(t, f"AMI {ami[-1, i]:.2f}") for t, i in zip(traces, shown, strict=True)]
+    cases = {}
+    for letter, (k, j) in CASES.items():
+        other = studio.draw(j)
+        scores = studio.ami(other, k)[-1]
+        best = telling(scores, other)
+        cases[letter] = {"groups": k, "objects": j, "scene": best, "ami": float(scores[best])}
+        note = f"{k} groups,\n{j} objects\nAMI {scores[best]:.2f}"
+        examples.append(Example(studio.traces(other, [best], k)[0], note, letter))
+    watched = forming(ami)
+    inference = studio.traces(drawn, [watched], groups)[0]
+    with style():
+        _figure4_sheet(examples, inference, ami[:, watched], out)
+    return {
+        "percentiles": list(PERCENTILES),
+        "examples": [{"scene": i, "ami": float(ami[-1, i])} for i in shown],
+        "cases": cases,
+        "inference": {"scene": watched, "ami": ami[:, watched].tolist()},
+    }
+
+
+def _figure4_sheet(examples: list[Example], inference: Trace, ami: Array, out: str | Path) -> None:
+    margin, header, letters, notes, gutter, between = 0.08, 0.22, 0.2, 0.62, 0.22, 0.22
+    size, foot = 0.56, 0.18
+    height = examples_height(len(examples), size, between)
+    steps, groups = inference.z.shape[:2]
+    larger = (height - foot - groups * 3.5 * GAP) / (1 + 2 * groups)
+    larger = min(larger, 1.2 * size)
+    left = margin + letters
+    right = left + 2 * size + GAP + notes + gutter
+    width, _ = inference_size(groups, steps - 1, larger)
+    sheet = Sheet(right + width + margin, margin + header + height + margin)
+    top = margin + header
+    draw_examples(sheet, left, top, size, examples, between)
+    draw_inference(sheet, right, top, larger, inference)
+    _, block = inference_size(groups, steps - 1, larger)
+    first = right + width - steps * (larger + GAP) + GAP
+    sheet.text(first - 0.09, top + block + foot / 2, "AMI", SMALL, ha="right")
+    for i, score in enumerate(ami, start=1):
+        sheet.text(first + i * (larger + GAP) + larger / 2, top + block + foot / 2, f"{score:.2f}", SMALL, ha="center")
+    save(sheet.figure, out)
+
+
+def at_percentiles(scores: Array, percentiles: Sequence[int]) -> list[int]:
+    """The scenes at these percentiles of the score, all different if there are enough, in the given order."""
+    order = np.argsort(-scores, kind="stable")
+    places = [round((1 - p / 100) * (len(order) - 1)) for p in percentiles]
+    return [int(order[place]) for place in places]
+
+
+def telling(scores: Array, scenes: Scenes) -> int:
+    """The best grouped of the scenes whose shapes overlap at least as much as the median scene's."""
+    shares = overlap(scenes)
+    return int(np.where(shares >= np.median(shares), scores, -np.inf).argmax())
+
+
+def forming(ami: Array) -> int:
+    """A scene grouped as well as any in the end and worst after the first iteration: its groups are seen to form."""
+    final = ami[-1] >= ami[-1].max() - 0.01
+    return int(np.where(final, ami[0], np.inf).argmin())
+
+
+def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows: int = 8) -> None:
+    """Rows of scenes: the input, its groups in colour, and the mask of every group."""
+    count = min(rows, len(scenes))
+    traces = [Trace.of(scenes, grouping, i) for i in range(count)]
+    size, margin, header, split = 0.72, 0.08, 0.22, 0.12
+    width = 2 * margin + (2 + grouping.groups) * (size + GAP) - GAP + split
+    with style():
+        sheet = Sheet(width, 2 * margin + header + count * (size + GAP) - GAP)
+        lefts = [margin + c * (size + GAP) + (split if c > 1 else 0) for c in range(2 + grouping.groups)]
+        masks = [rf"$\mathbf{{m}}_{{{k + 1}}}$" for k in range(grouping.groups)]
+        for at, title in zip(lefts, ["input", "groups", *masks], strict=True):
+            sheet.text(at + size / 2, margin + header - 0.1, title, ha="center")
+        for r, trace in enumerate(traces):
+            y = margin + header + r * (size + GAP)
+            masked = [trace.mask(-1, k) for k in range(grouping.groups)]
+            for at, picture in zip(lefts, [trace.input(), trace.groups(), *masked], strict=True):
+                sheet.image(at, y, size, picture)
+        save(sheet.figure, out)
+
+
+def worst_scenes_figure(
+    model: Tagger,
+    record: dict[str, Any],
+    out: str | Path,
+    *,
+    index: int = 0,
+    data: DataConfig | None = None,
+    columns: int = 8,
+) -> None:
+    """The worst scenes of each failure kind of a ``generalisation`` record, whose index-th model this is."""
+    standard = record["standard"]
+    studio = Studio(model, data, record["scenes"], record["seed"], standard["iterations"], record["batch"])
+    drawn = studio.draw(standard["objects"])
+    worst = {kind: found[:columns] for kind, found in standard["worst"][index].items() if found}
+    size, margin, label, between, score = 0.62, 0.08, 0.85, 0.12, 0.16
+    block = score + 2 * size + GAP + between
+    shown = max((len(found) for found in worst.values()), default=0)
+    with style():
+        sheet = Sheet(2 * margin + label + max(shown, 1) * (size + GAP) - GAP, 2 * margin + max(len(worst), 1) * block)
+        for b, (kind, found) in enumerate(worst.items()):
+            y = margin + b * block + score
+            share = standard["failures"][kind][index]
+            sheet.text(margin, y + size, kind, weight="bold", va="bottom")
+            sheet.text(margin, y + size + 0.03, f"{share:.1%} of scenes".replace("%", " %"), SMALL, va="top")
+            traces = studio.traces(drawn, [one["scene"] for one in found], standard["groups"])
+            for c, (one, trace) in enumerate(zip(found, traces, strict=True)):
+                x = margin + label + c * (size + GAP)
+                sheet.text(x + size / 2, y - 0.06, f"AMI {one['ami']:.2f}", SMALL, ha="center")
+                sheet.image(x, y, size, trace.input())
+                sheet.image(x, y + size + GAP, size, trace.groups())
+        save(sheet.figure, out)

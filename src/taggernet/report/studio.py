@@ -1,0 +1,85 @@
+"""A model with the scenes it is shown: who looks at a scene again sees what its evaluation saw.
+
+# n scenes · K groups · T iterations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from taggernet.data import Scenes
+from taggernet.evaluation import costs_and_labels, stacked
+from taggernet.randomness import Key
+from taggernet.report.colours import Array
+from taggernet.report.failures import agreement, rows
+from taggernet.report.generalisation import draw
+from taggernet.report.layout import Trace
+from taggernet.tag import Grouping, State
+from taggernet.tagger import Tagger
+from taggernet.training.config import DataConfig
+from taggernet.training.datasets import permutation
+
+
+class Studio:
+    """A model with the scenes it is shown and how they are run."""
+
+    def __init__(
+        self, model: Tagger, data: DataConfig | None, scenes: int, seed: int, iterations: int, batch: int
+    ) -> None:
+        self.model, self.data = model, data or DataConfig()
+        self.scenes, self.seed, self.iterations, self.batch = scenes, seed, iterations, batch
+        elements = self.data.size**2
+        if model.config.shape != (self.data.size, self.data.size):
+            raise ValueError(
+                f"the model has shape {model.config.shape}, but data.size={self.data.size} gives square scenes of that "
+                "size: pass the data configuration the model was trained with"
+            )
+        self.order = permutation(self.data, elements) if self.data.permuted else None
+
+    def draw(self, objects: int) -> Scenes:
+        return draw(self.data, self.scenes, self.seed, objects)
+
+    def ami(self, scenes: Scenes, groups: int) -> Array:
+        """(T, n): AMI of every scene after each iteration."""
+        _, labels = costs_and_labels(
+            self.model, stacked([self.model]), scenes, groups=groups, iterations=self.iterations, batch=self.batch,
+            seed=self.seed,
+        )  # fmt: skip
+        true, _ = rows(scenes, labels[0].device)
+        return np.stack([agreement(true, one)[0].cpu().numpy() for one in labels])
+
+    def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
+        grouping = replay(
+            self.model, scenes, indices, groups=groups, iterations=self.iterations, batch=self.batch, seed=self.seed
+        )
+        chosen = scenes[np.array(indices)]
+        return [Trace.of(chosen, grouping, i, self.order) for i in range(len(indices))]
+
+
+@torch.no_grad()
+def replay(
+    model: Tagger, scenes: Scenes, indices: Sequence[int], *, groups: int, iterations: int, batch: int, seed: int
+) -> Grouping:
+    """What these scenes' evaluation saw, with its random start and, for BatchNorm, its whole batch."""
+    device = model.w.device
+    key = Key.of(seed, device).fold("evaluation", "masks")
+    rows = []
+    for index in indices:
+        first = index // batch * batch
+        x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1).to(device).float()
+        state = model.start(len(x), groups, key, first)
+        history = [state, *model.iterate(x, state, iterations)]
+        rows.append([_row(one, index - first) for one in history])
+    joined = (_joined(states) for states in zip(*rows, strict=True))
+    return Grouping(tuple(joined), scenes.shape, as_numpy=True)
+
+
+def _row(state: State, index: int) -> State:
+    return State(*(None if part is None else part[index : index + 1].cpu() for part in state))
+
+
+def _joined(states: Sequence[State]) -> State:
+    return State(*(None if parts[0] is None else torch.cat(parts) for parts in zip(*states, strict=True)))
