@@ -46,7 +46,8 @@ def palette(groups: int) -> Float[Array, "K 3"]:
 
 def ink(values: Array, colour: str = INK) -> Float[Array, "H W 3"]:
     """From white (0) to a colour (1)."""
-    return 1 - np.clip(values, 0, 1)[..., None] * (1 - rgb(colour))
+    painted: Array = 1 - np.clip(values, 0, 1)[..., None] * (1 - rgb(colour))
+    return painted
 
 
 def grey(values: Array, low: float = 0.0, high: float = 1.0) -> Float[Array, "H W 3"]:
@@ -58,10 +59,12 @@ def grey(values: Array, low: float = 0.0, high: float = 1.0) -> Float[Array, "H 
 def paint(z: Float[Array, "K H W"], m: Float[Array, "K H W"]) -> Float[Array, "H W 3"]:
     """sum_k m_k z_k, each group's share in its own colour, on white: the reconstruction of a binary image."""
     shares = np.einsum("khw,khw,kc->hwc", m, np.clip(z, 0, 1), 1 - palette(len(z)))
-    return np.clip(1 - shares, 0, 1)
+    painted: Array = np.clip(1 - shares, 0, 1)
+    return painted
 
 
 def tint(z: Float[Array, "K H W"], m: Float[Array, "K H W"]) -> Float[Array, "H W 3"]:
     """The same for a real-valued image of values about 0 to 1: the colour says which group, its lightness z."""
     light = 0.25 + 0.75 * np.clip(z, 0, 1)
-    return np.clip(np.einsum("khw,khw,kc->hwc", m, light, palette(len(z))), 0, 1)
+    painted: Array = np.clip(np.einsum("khw,khw,kc->hwc", m, light, palette(len(z))), 0, 1)
+    return painted

@@ -32,6 +32,7 @@ HOLDS = 0.5
 SIZEABLE, SIZEABLE_ELEMENTS = 0.25, 3
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -107,3 +108,12 @@ def overlap(scenes: Scenes) -> FloatArray:
     x, groups = scenes.x.reshape(len(scenes), -1) > 0, scenes.groups.reshape(len(scenes), -1)
     shares: FloatArray = (x & (groups == 0)).sum(1) / x.sum(1)
     return shares
+
+
+def smallest_visible(scenes: Scenes) -> IntArray:
+    """Scored elements of the shape of which least is to be seen."""
+    assert scenes.groups is not None
+    groups = scenes.groups.reshape(len(scenes), -1)
+    counts = [(groups == j).sum(1) for j in range(1, scenes.details["kinds"].shape[1] + 1)]
+    smallest: IntArray = np.min(counts, axis=0)
+    return smallest

@@ -15,7 +15,7 @@ import numpy as np
 
 from taggernet.data import Scenes
 from taggernet.report.colours import Array
-from taggernet.report.failures import overlap
+from taggernet.report.failures import overlap, smallest_visible
 from taggernet.report.layout import (
     GAP,
     SMALL,
@@ -26,6 +26,7 @@ from taggernet.report.layout import (
     draw_inference,
     examples_height,
     inference_size,
+    number,
     save,
     style,
 )
@@ -61,14 +62,14 @@ def figure4(
     ami = studio.ami(drawn, groups)
     shown = at_percentiles(ami[-1], PERCENTILES)
     traces = studio.traces(drawn, shown, groups)
-    examples = [Example(t, f"AMI {ami[-1, i]:.2f}") for t, i in zip(traces, shown, strict=True)]
+    examples = [Example(t, f"AMI {number(ami[-1, i])}") for t, i in zip(traces, shown, strict=True)]
     cases = {}
     for letter, (k, j) in CASES.items():
         other = studio.draw(j)
         scores = studio.ami(other, k)[-1]
         best = telling(scores, other)
         cases[letter] = {"groups": k, "objects": j, "scene": best, "ami": float(scores[best])}
-        note = f"{k} groups,\n{j} objects\nAMI {scores[best]:.2f}"
+        note = f"{k} groups,\n{j} objects\nAMI {number(scores[best])}"
         examples.append(Example(studio.traces(other, [best], k)[0], note, letter))
     watched = forming(ami)
     inference = studio.traces(drawn, [watched], groups)[0]
@@ -100,7 +101,7 @@ def _figure4_sheet(examples: list[Example], inference: Trace, ami: Array, out: s
     first = right + width - steps * (larger + GAP) + GAP
     sheet.text(first - 0.09, top + block + foot / 2, "AMI", SMALL, ha="right")
     for i, score in enumerate(ami, start=1):
-        sheet.text(first + i * (larger + GAP) + larger / 2, top + block + foot / 2, f"{score:.2f}", SMALL, ha="center")
+        sheet.text(first + i * (larger + GAP) + larger / 2, top + block + foot / 2, number(score), SMALL, ha="center")
     save(sheet.figure, out)
 
 
@@ -112,9 +113,10 @@ def at_percentiles(scores: Array, percentiles: Sequence[int]) -> list[int]:
 
 
 def telling(scores: Array, scenes: Scenes) -> int:
-    """The best grouped of the scenes whose shapes overlap at least as much as the median scene's."""
-    shares = overlap(scenes)
-    return int(np.where(shares >= np.median(shares), scores, -np.inf).argmax())
+    """The best grouped of the scenes that are not too easy: shapes overlap, yet each can be seen well."""
+    shares, seen = overlap(scenes), smallest_visible(scenes)
+    good = (shares >= np.quantile(shares, 0.3)) & (seen >= np.median(seen))
+    return int(np.where(good if good.any() else True, scores, -np.inf).argmax())
 
 
 def forming(ami: Array) -> int:
@@ -170,7 +172,7 @@ def worst_scenes_figure(
             traces = studio.traces(drawn, [one["scene"] for one in found], standard["groups"])
             for c, (one, trace) in enumerate(zip(found, traces, strict=True)):
                 x = margin + label + c * (size + GAP)
-                sheet.text(x + size / 2, y - 0.06, f"AMI {one['ami']:.2f}", SMALL, ha="center")
+                sheet.text(x + size / 2, y - 0.06, f"AMI {number(one['ami'])}", SMALL, ha="center")
                 sheet.image(x, y, size, trace.input())
                 sheet.image(x, y + size + GAP, size, trace.groups())
         save(sheet.figure, out)

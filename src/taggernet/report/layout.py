@@ -27,7 +27,7 @@ from taggernet.tag import Grouping
 GAP = 0.05
 SMALL, NORMAL = 7.0, 8.0
 DPI = 300
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
     "font.size": NORMAL,
@@ -43,6 +43,11 @@ STYLE: dict[str, Any] = {
     "figure.dpi": 100,
     "savefig.facecolor": "white",
 }
+
+
+def number(value: float) -> str:
+    """Two digits, without a minus before zero and with a proper one elsewhere."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 @contextmanager

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from taggernet.data import Scenes
 from taggernet.evaluation import costs_and_labels, stacked
@@ -78,8 +79,22 @@ def replay(
 
 
 def _row(state: State, index: int) -> State:
-    return State(*(None if part is None else part[index : index + 1].cpu() for part in state))
+    def pick(part: Tensor) -> Tensor:
+        return part[index : index + 1].cpu()
+
+    top = None if state.top is None else pick(state.top)
+    return State(pick(state.z), pick(state.m), pick(state.fed), pick(state.m_pre), top)
 
 
 def _joined(states: Sequence[State]) -> State:
-    return State(*(None if parts[0] is None else torch.cat(parts) for parts in zip(*states, strict=True)))
+    def join(parts: Iterable[Tensor]) -> Tensor:
+        return torch.cat(list(parts))
+
+    tops = [state.top for state in states if state.top is not None]
+    return State(
+        z=join(state.z for state in states),
+        m=join(state.m for state in states),
+        fed=join(state.fed for state in states),
+        m_pre=join(state.m_pre for state in states),
+        top=join(tops) if tops else None,
+    )

@@ -1,0 +1,78 @@
+"""A short moving picture of groups forming, for a README.
+
+# n scenes · K groups · T iterations
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
+
+from taggernet.report.failures import coincident, overlap
+from taggernet.report.layout import GAP, Sheet, Trace, style
+from taggernet.report.studio import Studio
+from taggernet.tagger import Tagger
+from taggernet.training.config import DataConfig
+
+BETWEEN = 6
+"""Frames from one iteration to the next; those between are mixtures of the two."""
+FRAME, FIRST, LAST = 70, 900, 2500
+"""How long a frame, the start and the result are shown, in milliseconds."""
+SHADES = 128
+
+
+def animation(
+    model: Tagger,
+    out: str | Path,
+    *,
+    scenes: int = 7,
+    seed: int = 0,
+    data: DataConfig | None = None,
+    groups: int = 4,
+    iterations: int = 5,
+    batch: int = 100,
+    dpi: int = 110,
+) -> Path:
+    """Write a GIF: the inputs above, their groups below, from the random start to the last iteration.
+
+    The scenes are the first of the test split with some overlap, whatever comes out of them.
+    """
+    studio = Studio(model, data, max(100, 4 * scenes), seed, iterations, batch)
+    drawn = studio.draw(studio.data.objects)
+    clear = np.flatnonzero((overlap(drawn) > 0.05) & ~coincident(drawn))
+    chosen = [int(i) for i in (clear if len(clear) >= scenes else np.arange(len(drawn)))[:scenes]]
+    traces = studio.traces(drawn, chosen, groups)
+    positions = np.linspace(0, iterations, iterations * BETWEEN + 1)
+    with style():
+        pictures = [_frame(traces, float(position), dpi) for position in positions]
+    # One palette for all frames, taken from the last and the first: no flicker, and a small file.
+    both = Image.fromarray(np.concatenate([np.asarray(pictures[0]), np.asarray(pictures[-1])]))
+    palette = both.quantize(SHADES, method=Image.Quantize.MEDIANCUT)
+    frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    durations = [FIRST, *[FRAME] * (len(frames) - 2), LAST]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=True)
+    return path
+
+
+def _frame(traces: list[Trace], position: float, dpi: int) -> Image.Image:
+    size, margin, label, head = 1.0, 0.1, 0.62, 0.28
+    sheet = Sheet(2 * margin + label + len(traces) * (size + GAP) - GAP, 2 * margin + head + 2 * size + GAP)
+    done = int(position + 1e-6)
+    words = "random start" if done == 0 else f"iteration {done}"
+    sheet.text(margin + label, margin + head / 2 - 0.03, words, 12)
+    for name, row in (("input", 0), ("groups", 1)):
+        sheet.text(margin + label - 0.1, margin + head + row * (size + GAP) + size / 2, name, 12, ha="right")
+    for column, trace in enumerate(traces):
+        x = margin + label + column * (size + GAP)
+        sheet.image(x, margin + head, size, trace.input())
+        sheet.image(x, margin + head + size + GAP, size, trace.between(position).groups())
+    sheet.figure.set_dpi(dpi)
+    canvas: Any = FigureCanvasAgg(sheet.figure)
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
