@@ -23,6 +23,7 @@ BETWEEN = 6
 FRAME, FIRST, LAST = 70, 900, 2500
 """How long a frame, the start and the result are shown, in milliseconds."""
 SHADES = 128
+LETTERS = 12.0
 
 
 def animation(
@@ -52,7 +53,7 @@ def animation(
     # One palette for all frames, taken from the last and the first: no flicker, and a small file.
     both = Image.fromarray(np.concatenate([np.asarray(pictures[0]), np.asarray(pictures[-1])]))
     palette = both.quantize(SHADES, method=Image.Quantize.MEDIANCUT)
-    frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    frames = [_white_paper(picture.quantize(palette=palette, dither=Image.Dither.NONE)) for picture in pictures]
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     durations = [FIRST, *[FRAME] * (len(frames) - 2), LAST]
@@ -60,14 +61,22 @@ def animation(
     return path
 
 
+def _white_paper(frame: Image.Image) -> Image.Image:
+    """The shade of the margin, which quantising dims a little, set to white."""
+    shades = frame.getpalette() or []
+    paper = 3 * int(np.asarray(frame)[0, 0])
+    frame.putpalette([*shades[:paper], 255, 255, 255, *shades[paper + 3 :]])
+    return frame
+
+
 def _frame(traces: list[Trace], position: float, dpi: int) -> Image.Image:
     size, margin, label, head = 1.0, 0.1, 0.62, 0.28
     sheet = Sheet(2 * margin + label + len(traces) * (size + GAP) - GAP, 2 * margin + head + 2 * size + GAP)
     done = int(position + 1e-6)
     words = "random start" if done == 0 else f"iteration {done}"
-    sheet.text(margin + label, margin + head / 2 - 0.03, words, 12)
+    sheet.text(margin + label, margin + head / 2 - 0.03, words, LETTERS)
     for name, row in (("input", 0), ("groups", 1)):
-        sheet.text(margin + label - 0.1, margin + head + row * (size + GAP) + size / 2, name, 12, ha="right")
+        sheet.text(margin + label - 0.1, margin + head + row * (size + GAP) + size / 2, name, LETTERS, ha="right")
     for column, trace in enumerate(traces):
         x = margin + label + column * (size + GAP)
         sheet.image(x, margin + head, size, trace.input())

@@ -39,11 +39,12 @@ def generalisation_figure(record: dict[str, Any], out: str | Path) -> None:
         _heat(panels[1], record, "empty", f"empty groups, $T={standard['iterations']}$", lambda v: f"{v:.1f}")
         _failures(panels[2], standard)
         _curves(panels[3], record, "ami", "AMI")
-        _curves(panels[4], record, "cost", "cost (nats per element)")
+        _curves(panels[4], record, "cost", "cost (nats)")
         _overlap(panels[5], standard)
         _alike(panels[6], standard)
         for letter, axes in zip("abcdefg", panels, strict=True):
-            axes.set_title(letter, loc="left", weight="bold", pad=4)
+            at: Any = {"xytext": (-15, 4), "textcoords": "offset points", "xycoords": "axes fraction"}
+            axes.annotate(letter, (0, 1), **at, weight="bold")
         save(figure, out)
 
 
@@ -72,7 +73,8 @@ def _heat(axes: Axes, record: dict[str, Any], name: str, title: str, text: Any) 
         axes.add_patch(
             Rectangle(at, 1, 1, fill=False, edgecolor=group_colour(5), linewidth=1.5, clip_on=False, zorder=3)
         )
-    axes.set(xlabel="groups $K$", ylabel="objects", title=title)
+    axes.set(xlabel="groups $K$", ylabel="objects")
+    axes.set_title(title, loc="left", pad=4)
     axes.set_xticks(range(len(groups)), map(str, groups))
     axes.set_yticks(range(len(objects)), map(str, objects))
     axes.tick_params(length=0)
@@ -89,10 +91,11 @@ def _curves(axes: Axes, record: dict[str, Any], name: str, label: str) -> None:
         colour = group_colour((4, 2, 1, 0, 5, 3, 7, 6)[number_ % 8])
         axes.plot(steps, mean, color=colour, linewidth=1.2, marker="o", markersize=2.2, label=str(cell["objects"]))
         axes.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
-    axes.set(xlabel="iterations $T$", title=f"{label}, $K={k}$")
-    axes.set_xticks(steps[:: max(1, len(steps) // 5)])
+    axes.set(xlabel="iterations $T$")
+    axes.set_title(f"{label}, $K={k}$", loc="left", pad=4)
+    axes.set_xticks(steps[:: max(1, len(steps) // 10)])
     if name == "ami":
-        axes.set_ylim(min(0.0, axes.get_ylim()[0]), 1.02)
+        axes.set_ylim(min(-0.03, axes.get_ylim()[0]), 1.02)
         axes.legend(title="objects", title_fontsize=SMALL, frameon=False, handlelength=1.2, ncols=2, columnspacing=0.8)
     else:
         axes.set_ylim(bottom=0)
@@ -120,17 +123,18 @@ def _failures(axes: Axes, standard: dict[str, Any]) -> None:
         mean, spread = np.mean(values), np.std(values, ddof=1) if len(values) > 1 else 0.0
         above: Any = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "fontsize": SMALL}
         axes.annotate(f"{mean:.1f}", (place, float(mean + spread)), **above)
-    axes.set(ylim=(0, 108), title=f"scenes by outcome (%), {_setting(standard)}")
+    axes.set(ylim=(0, 108))
+    axes.set_title(f"scenes by outcome (%), {_setting(standard)}", loc="left", pad=4)
 
 
 def _overlap(axes: Axes, standard: dict[str, Any]) -> None:
     bins = standard["overlap"]
-    names = [f"≤{one['up_to']:g}" for one in bins]
-    names[0], names[-1] = "0", f">{bins[-1]['above']:g}"
+    names = [f"{100 * one['up_to']:g}" for one in bins]
+    names[-1] = f">{100 * bins[-1]['above']:g}"
     _bars(axes, names, [b["ami"] for b in bins], [BLUE] * len(bins))
     axes.set_ylim(0, 1.02)
-    axes.tick_params(axis="x", labelsize=SMALL - 1.5)
-    axes.set(xlabel="share covered twice or more", title="AMI by overlap")
+    axes.set_xlabel("covered twice, up to (%)")
+    axes.set_title(f"AMI by overlap, {_setting(standard)}", loc="left", pad=4)
 
 
 def _alike(axes: Axes, standard: dict[str, Any]) -> None:
@@ -139,7 +143,8 @@ def _alike(axes: Axes, standard: dict[str, Any]) -> None:
     names = ["all differ", *(f"{one['alike']} alike" for one in found[1:])]
     _bars(axes, names, [one["ami"] for one in found], [BLUE] * len(found))
     axes.set_ylim(0, 1.02)
-    axes.set(xlabel="shapes of one kind", title="AMI by like shapes")
+    axes.set_xlabel("kinds of the shapes")
+    axes.set_title(f"AMI by likeness, {_setting(standard)}", loc="left", pad=4)
 
 
 def _setting(standard: dict[str, Any]) -> str:

@@ -35,8 +35,8 @@ from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training.config import DataConfig
 
-PERCENTILES = (100, 80, 60, 40, 20, 10, 2)
-"""Of AMI over the test scenes: where Figure 4's examples stand."""
+PERCENTILES = (75, 50, 25, 10, 5, 1)
+"""Of AMI over the test scenes: where Figure 4's examples stand, besides the one whose inference is shown."""
 CASES = {"A": (2, 3), "B": (4, 4), "C": (4, 2)}
 """Figure 4's cases: groups and objects."""
 
@@ -54,15 +54,17 @@ def figure4(
 ) -> dict[str, Any]:
     """Figure 4: scenes and groups in descending AMI, the cases A to C, and one inference over iterations.
 
-    The examples stand at fixed percentiles of AMI over the test scenes, so bad ones are shown too. What is shown is
-    returned: percentiles, scene numbers and AMI.
+    The examples are the scene of the inference and those at fixed percentiles of AMI over the test scenes, so bad ones
+    are shown too. What is shown is returned: percentiles, scene numbers and AMI.
     """
     studio = Studio(model, data, scenes, seed, iterations, batch)
     drawn = studio.draw(studio.data.objects)
     ami = studio.ami(drawn, groups)
-    shown = at_percentiles(ami[-1], PERCENTILES)
+    watched = forming(ami, drawn)
+    shown = sorted([watched, *at_percentiles(ami[-1], PERCENTILES, watched)], key=lambda i: -float(ami[-1, i]))
     traces = studio.traces(drawn, shown, groups)
-    examples = [Example(t, f"AMI {number(ami[-1, i])}") for t, i in zip(traces, shown, strict=True)]
+    notes = [f"AMI {number(ami[-1, i])}" + ("\n(right)" if i == watched else "") for i in shown]
+    examples = [Example(trace, note) for trace, note in zip(traces, notes, strict=True)]
     cases = {}
     for letter, (k, j) in CASES.items():
         other = studio.draw(j)
@@ -71,10 +73,8 @@ def figure4(
         cases[letter] = {"groups": k, "objects": j, "scene": best, "ami": float(scores[best])}
         note = f"{k} groups,\n{j} objects\nAMI {number(scores[best])}"
         examples.append(Example(studio.traces(other, [best], k)[0], note, letter))
-    watched = forming(ami)
-    inference = studio.traces(drawn, [watched], groups)[0]
     with style():
-        _figure4_sheet(examples, inference, ami[:, watched], out)
+        _figure4_sheet(examples, traces[shown.index(watched)], ami[:, watched], out)
     return {
         "percentiles": list(PERCENTILES),
         "examples": [{"scene": i, "ami": float(ami[-1, i])} for i in shown],
@@ -105,24 +105,28 @@ def _figure4_sheet(examples: list[Example], inference: Trace, ami: Array, out: s
     save(sheet.figure, out)
 
 
-def at_percentiles(scores: Array, percentiles: Sequence[int]) -> list[int]:
-    """The scenes at these percentiles of the score, all different if there are enough, in the given order."""
-    order = np.argsort(-scores, kind="stable")
-    places = [round((1 - p / 100) * (len(order) - 1)) for p in percentiles]
-    return [int(order[place]) for place in places]
+def at_percentiles(scores: Array, percentiles: Sequence[int], but: int) -> list[int]:
+    """The scenes at these percentiles of the score, one scene left out."""
+    order = [int(i) for i in np.argsort(-scores, kind="stable") if i != but]
+    return [order[round((1 - p / 100) * (len(order) - 1))] for p in percentiles]
 
 
 def telling(scores: Array, scenes: Scenes) -> int:
-    """The best grouped of the scenes that are not too easy: shapes overlap, yet each can be seen well."""
+    """The best grouped of the clear scenes."""
+    return int(np.where(_clear(scenes), scores, -np.inf).argmax())
+
+
+def forming(ami: Array, scenes: Scenes) -> int:
+    """Of the clear scenes grouped best in the end, the one worst after the first iteration."""
+    final = np.where(_clear(scenes), ami[-1], -np.inf)
+    return int(np.where(final == final.max(), ami[0], np.inf).argmin())
+
+
+def _clear(scenes: Scenes) -> Array:
+    """Scenes that are not too easy, as shapes overlap, yet show enough of each; all if there are none."""
     shares, seen = overlap(scenes), smallest_visible(scenes)
-    good = (shares >= np.quantile(shares, 0.3)) & (seen >= np.median(seen))
-    return int(np.where(good if good.any() else True, scores, -np.inf).argmax())
-
-
-def forming(ami: Array) -> int:
-    """A scene grouped as well as any in the end and worst after the first iteration: its groups are seen to form."""
-    final = ami[-1] >= ami[-1].max() - 0.01
-    return int(np.where(final, ami[0], np.inf).argmin())
+    good: Array = (shares > 0) & (shares >= np.quantile(shares, 0.3)) & (seen >= np.median(seen))
+    return good if good.any() else np.ones_like(good)
 
 
 def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows: int = 8) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from taggernet.data import Scenes, shapes
 from taggernet.evaluation import costs_and_labels
+from taggernet.report.colours import Array
 from taggernet.report.failures import (
     KINDS,
     BoolArray,
@@ -173,12 +174,12 @@ def _worst(ami: FloatArray, kinds: np.ndarray[Any, np.dtype[np.int64]], count: i
     for scores, which in zip(ami, kinds, strict=True):
         order = np.argsort(scores, kind="stable")
         by_kind = {name: order[which[order] == c][:count] for c, name in enumerate(KINDS) if name != "perfect"}
-        found.append({name: [_named(i, scores[i]) for i in chosen] for name, chosen in by_kind.items()})
+        found.append({name: [_named(int(i), float(scores[i])) for i in chosen] for name, chosen in by_kind.items()})
     return found
 
 
 def _named(scene: int, ami: float) -> dict[str, Any]:
-    return {"scene": int(scene), "ami": round(float(ami), DIGITS)}
+    return {"scene": scene, "ami": round(ami, DIGITS)}
 
 
 def _subset(ami: FloatArray, chosen: BoolArray) -> dict[str, Any]:
@@ -187,5 +188,5 @@ def _subset(ami: FloatArray, chosen: BoolArray) -> dict[str, Any]:
     return {"scenes": count, "ami": _listed(ami[:, chosen].mean(-1)) if count else None}
 
 
-def _listed(values: np.ndarray[Any, Any]) -> Any:
+def _listed(values: Array) -> Any:
     return np.round(values.astype(np.float64), DIGITS).tolist()

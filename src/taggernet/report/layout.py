@@ -200,11 +200,13 @@ def draw_inference(
     for i, at in enumerate(left):
         sheet.text(at + size / 2, y - 0.09, "start" if i == 0 else f"$i={i}$", ha="center")
         sheet.image(at, y, size, trace.groups(i))
+    if classes is not None and bars:
+        sheet.text(left[-1] + size + 2 * GAP + (bars - GAP) / 2, y - 0.09, "class", ha="center")
     sheet.text(x + INFERENCE_LABELS - 0.08, y + size / 2, r"$q(\mathbf{x})$", ha="right")
     for k in range(groups):
         top = y + size + 2.5 * GAP + k * (2 * size + 3.5 * GAP)
         colour = group_colour(k)
-        sheet.line([x + INFERENCE_LABELS - 0.045] * 2, [top, top + 2 * size + GAP], colour, width=2)
+        sheet.line([x + INFERENCE_LABELS - 0.045] * 2, [top, top + 2 * size + GAP], colour, width=2.0)
         for row, name in enumerate(("z", "m")):
             under = top + row * (size + GAP)
             sheet.text(x + INFERENCE_LABELS - 0.09, under + size / 2, rf"$\mathbf{{{name}}}_{{{k + 1}}}$", ha="right")
