@@ -35,7 +35,9 @@ def save(run: Path, state: TrainState, seeds: list[int], extra: dict[str, Any]) 
     """Write a checkpoint of all seeds and drop all but the last two."""
     final = folder_of(run) / f"{state.step:08d}"
     if final.exists():
-        return final
+        if _is_whole(final, seeds):
+            return final
+        shutil.rmtree(final)  # damaged: this run passed it over and has come here again
     temporary = final.with_name(final.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -57,6 +59,14 @@ def save(run: Path, state: TrainState, seeds: list[int], extra: dict[str, Any]) 
     for old in sorted(p for p in folder_of(run).iterdir() if p.name.isdigit())[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
     return final
+
+
+def _is_whole(folder: Path, seeds: list[int]) -> bool:
+    try:
+        load(folder, seeds, "cpu")
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def digest(path: Path) -> str:
@@ -81,7 +91,9 @@ def load(folder: Path, seeds: list[int], device: torch.device | str) -> tuple[Tr
     record = read_json(folder / "state.json")
     if record.get("seeds") != seeds:
         raise ValueError(f"it holds seeds {record.get('seeds')}, but {seeds} are wanted")
-    digests = record.get("digests", {})
+    digests, step = record.get("digests"), record.get("step")
+    if not isinstance(digests, dict) or step != int(folder.name):
+        raise ValueError("state.json is damaged")
     parts: dict[str, dict[str, list[Tensor]]] = {part: {} for part in _PARTS}
     for seed in seeds:
         path = folder / f"seed-{seed}.safetensors"
@@ -91,4 +103,4 @@ def load(folder: Path, seeds: list[int], device: torch.device | str) -> tuple[Tr
             part, parameter = name.split(".", 1)
             parts[part].setdefault(parameter, []).append(tensor)
     stacked = {part: {name: torch.stack(tensors) for name, tensors in named.items()} for part, named in parts.items()}
-    return TrainState(**stacked, step=int(record["step"])), record
+    return TrainState(**stacked, step=int(folder.name)), record

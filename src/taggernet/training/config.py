@@ -134,6 +134,8 @@ class Config:
         for name in ("groups", "iterations", "test_groups", "test_iterations", "evaluation_batch", "seeds"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.first_seed < 0:
+            raise ValueError(f"first_seed={self.first_seed} must not be negative")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
 
