@@ -53,6 +53,15 @@ def agree(flag: bool, world: World, device: torch.device) -> bool:
     return bool(votes.item())
 
 
+def average(costs: torch.Tensor, world: World, device: torch.device) -> torch.Tensor:
+    """Of all processes, whose parts of the batch are equal: what one process would have seen."""
+    if world.size == 1:
+        return costs
+    total = costs.to(device)
+    dist.all_reduce(total)
+    return (total / world.size).to(costs.device)
+
+
 def wait_for_all(world: World) -> None:
     if world.size > 1:
         dist.barrier()

@@ -25,7 +25,7 @@ from taggernet.randomness import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, folder
 from taggernet.training.config import Config
-from taggernet.training.distributed import World, agree, describe, pick_device, wait_for_all, world
+from taggernet.training.distributed import World, agree, average, describe, pick_device, wait_for_all, world
 from taggernet.training.log import Board, Records, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
@@ -82,6 +82,8 @@ class _Training:
         self.config, self.path, self.device, self.ranks = config, path, device, ranks
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
+        self.unlogged: list[Tensor] = []
+        """Costs (updates, 3, S) that the next record will average."""
         self.state = self._state()
         train_scenes = datasets.split(config.data, "train")
         self.valid = datasets.split(config.data, "valid")
@@ -111,8 +113,11 @@ class _Training:
         if self.path is not None:
             found = checkpoint.load_latest(self.path, self.seeds, self.device)
             if found is not None:
-                self.console.print(f"continuing {self.path} after update {found[0].step}")
-                return found[0]
+                state, record = found
+                if record.get("unlogged"):
+                    self.unlogged = [torch.tensor(record["unlogged"])]
+                self.console.print(f"continuing {self.path} after update {state.step}")
+                return state
         weights = initial_weights(config.model, self.seeds, self.device)
         if config.start_from:
             weights = carry_over(weights, self._first_phase())
@@ -129,20 +134,19 @@ class _Training:
         total = config.optimiser.updates
         begin, first = time.monotonic(), state.step
         figures: Figures = {}
-        pending: list[Tensor] = []
         with ExitStack() as stack:
             stopped = stack.enter_context(_interruptions())
             records, board = self._logs(stack)
             bar = stack.enter_context(progress_bar(total, state.step, runtime.progress and self.ranks.main))
             while state.step < total and not agree(stopped.is_set(), self.ranks, self.device):
-                costs = self.update.advance(self._stretch())
+                costs = average(self.update.advance(self._stretch()), self.ranks, self.device)
                 self._check(costs)
-                pending.append(costs)
+                self.unlogged.append(costs)
                 rate = (state.step - first) / (time.monotonic() - begin)
                 bar(state.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
                 if state.step % runtime.log_every == 0 or state.step == total:
-                    self._log(torch.cat(pending), records, board)
-                    pending = []
+                    self._log(torch.cat(self.unlogged), records, board)
+                    self.unlogged = []
                 if self._due(runtime.evaluate_every) or state.step == total:
                     figures = self._evaluate(self.valid[: runtime.evaluate_scenes], records, board)
                     if "ami" in figures:
@@ -178,11 +182,14 @@ class _Training:
         if len(bad):
             row, _, seed = bad[0].tolist()
             step = self.state.step - len(costs) + row
-            kept = f"; the last good checkpoint is kept in {self.path}" if self.path else ""
-            raise Diverged(
-                f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g} at update {step}{kept}: "
-                f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set --clip"
-            )
+            raise self._diverged(f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g}", step)
+
+    def _diverged(self, what: str, step: int) -> Diverged:
+        kept = f"; the last good checkpoint is kept in {self.path}" if self.path else ""
+        return Diverged(
+            f"{what} at update {step}{kept}: "
+            f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set --clip"
+        )
 
     # --- what is written ---------------------------------------------------------------------------------
 
@@ -215,10 +222,15 @@ class _Training:
         return figures
 
     def _save(self, records: Records | None) -> None:
+        # The last update may have ruined the weights after its loss was still a number.
+        if not all(bool(torch.isfinite(w).all()) for w in self.state.weights.values()):
+            raise self._diverged("weights became NaN or infinite", self.state.step - 1)
         if self.path is not None and self.ranks.main:
             if records is not None:
                 records.sync()
-            checkpoint.save(self.path, self.state, self.seeds, {"recipe": self.config.recipe})
+            unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
+            extra = {"recipe": self.config.recipe, "unlogged": unlogged}
+            checkpoint.save(self.path, self.state, self.seeds, extra)
         wait_for_all(self.ranks)
 
 

@@ -71,7 +71,7 @@ class Rows:
             self._epoch = epoch
 
     def valid_until(self, step: int) -> float:
-        return (step // self.period + 1) * self.period
+        return float((step // self.period + 1) * self.period)
 
     def draw(self, step: Tensor) -> tuple[Tensor, ...]:
         columns = (step % self.period) * self.part.batch + self._columns
