@@ -5,9 +5,11 @@ Errors that a user can mend are one or two lines on stderr and exit status 2; --
 
 from __future__ import annotations
 
+import io
 import statistics
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -135,7 +137,7 @@ def _dispatch(args: list[str]) -> None:
         return print(taggernet.__version__)
     if args and args[0] in commands:
         options, action = commands[args[0]]
-        return action(tyro.cli(options, prog=f"taggernet {args[0]}", args=args[1:]))
+        return action(_parse(options, f"taggernet {args[0]}", args[1:]))
     if args and args[0] not in ("-h", "--help"):
         raise ValueError(f"there is no command {args[0]!r}: choose one of {', '.join(['train', *commands])}")
     summary = {name: (options.__doc__ or "").split(",")[0] for name, (options, _) in commands.items()}
@@ -144,6 +146,21 @@ def _dispatch(args: list[str]) -> None:
     for name, text in summary.items():
         print(f"  {name:<10} {text}")
     return None
+
+
+def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
+    """tyro's reading of the arguments, its boxed complaint folded into one line."""
+    shown = io.StringIO()
+    try:
+        with redirect_stderr(shown):
+            return tyro.cli(options, prog=prog, args=args, config=(tyro.conf.OmitArgPrefixes,), **more)
+    except SystemExit as end:
+        if not end.code:
+            raise
+        lines = [line.strip("│ \n") for line in shown.getvalue().splitlines()[1:]]
+        rule = next((i for i, line in enumerate(lines) if line.startswith(("──", "╰──"))), len(lines))
+        complaint = " ".join(" ".join(lines[:rule]).split())
+        raise ValueError(f"{complaint}\nEvery option: {prog} --help") from None
 
 
 # --- train --------------------------------------------------------------------------------------------------------
@@ -162,13 +179,7 @@ def _train(args: list[str]) -> None:
     name, rest = args[0], args[1:]
     default = recipe(name)
 
-    options = tyro.cli(
-        Train,
-        prog=f"taggernet train {name}",
-        args=rest,
-        default=Train(out=tyro.MISSING, config=default),
-        config=(tyro.conf.OmitArgPrefixes,),
-    )
+    options = _parse(Train, f"taggernet train {name}", rest, default=Train(out=tyro.MISSING, config=default))
     run = train(options.config, options.out)
     if not run.finished:
         raise KeyboardInterrupt
@@ -217,7 +228,7 @@ def _data(options: Data) -> None:
     if options.out.suffix not in (".npz", ".h5", ".hdf5"):
         raise ValueError(f"--out {options.out} must end in .npz or .h5")
     if options.name == "shapes":
-        count = options.n or {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split]
+        count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
         scenes = data.shapes(count, options.seed, options.objects, split=options.split)
     else:
         scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n)

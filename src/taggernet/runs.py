@@ -24,6 +24,9 @@ def evaluate(
     device: str = "auto",
 ) -> dict[str, Any]:
     """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own."""
+    for name, value in (("groups", groups), ("iterations", iterations)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name}={value} was given, but it must be at least 1")
     folder = Path(run)
     config = read_config(folder)
     models = models_of(folder)
@@ -36,7 +39,8 @@ def evaluate(
         )
     chosen = pick_device(device)
     loaded = [Tagger.load(path, chosen) for path in models]
-    k, t = groups or config.test_groups, iterations or config.test_iterations
+    k = config.test_groups if groups is None else groups
+    t = config.test_iterations if iterations is None else iterations
     figures = evaluate_weights(
         Tagger(config.model).to(chosen), stacked(loaded), scenes_of(data, split), groups=k, iterations=t,
         batch=config.evaluation_batch,
