@@ -50,14 +50,14 @@ def shapes_permuted() -> Config:
 
 
 def small() -> Config:
-    """The small CPU preset: two solid shapes on a 10 x 10 canvas; groups form within minutes on two cores."""
+    """The small CPU preset: two solid shapes on a 12 x 12 canvas; groups form within a minute or two on two cores."""
     return Config(
         recipe="small",
-        model=TaggerConfig(shape=(10, 10), kind="binary", widths=(200, 100, 50), norm="layer", noise=0.2, mean=0.28),
+        model=TaggerConfig(shape=(12, 12), kind="binary", widths=(200, 100, 50), norm="layer", noise=0.2, mean=0.2),
         data=DataConfig(
-            name="shapes", mode="fresh", train=1000, valid=500, test=1000, objects=2, size=10, style="small"
+            name="shapes", mode="fresh", train=1000, valid=500, test=1000, objects=2, size=12, style="small"
         ),
-        optimiser=OptimiserConfig(lr=2e-3, batch=50, updates=2_000, schedule="cosine"),
+        optimiser=OptimiserConfig(lr=2e-3, batch=50, updates=2_000, schedule="cosine", warmup=50),
         runtime=RuntimeConfig(log_every=25, evaluate_every=500, evaluate_scenes=200, checkpoint_every=500),
         groups=3,
         test_groups=3,

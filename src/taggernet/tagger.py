@@ -40,7 +40,8 @@ class Tagger(nn.Module):
         if mapping is None:
             widths = config.widths + ((config.classes + 1,) if config.classes else ())
             top = "softmax" if config.classes else config.top
-            mapping = LadderMapping(config.elements, widths, config.norm, gate, top, config.norm_eps)
+            heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
+            mapping = LadderMapping(config.elements, widths, config.norm, gate, top, heads, config.norm_eps)
         self.mapping = mapping
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))

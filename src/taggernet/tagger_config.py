@@ -47,6 +47,9 @@ class TaggerConfig:
     """Sigmoid on the decoder's gate; auto: stable for real inputs only."""
     top: Literal["softmax", "relu"] = "softmax"
     """Activation of the topmost level when there are no classes."""
+    heads: Literal["auto", "normalised", "plain"] = "auto"
+    """Whether z and m are normalised before their activations; auto: with BatchNorm only, as LayerNorm would
+    force every group's mask to the same mean."""
     norm_eps: float = 1e-10
     """Added to the variance in every normalisation."""
     offset: float = 0.0

@@ -28,6 +28,7 @@ from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
 Top = Literal["softmax", "relu"]
+Heads = Literal["normalised", "plain"]
 
 
 class Combinator(nn.Module):
@@ -103,7 +104,8 @@ class LadderMapping(nn.Module):
     """Tagger's mapping: project 4N features to the Ladder's input, its output to z and m.
 
     h = relu(norm(W_h features) + b);  [z, m] = norm(W_u Ladder(h)), z with a scale and bias per element,
-    m with one scale for all.
+    m with one scale for all. ``heads="plain"`` leaves this last norm out: LayerNorm would give every group's mask
+    the same mean and variance over the elements, so that no group could be small or empty.
     """
 
     def __init__(
@@ -113,10 +115,11 @@ class LadderMapping(nn.Module):
         norm: NormKind = "batch",
         gate: Gate = "plain",
         top: Top = "softmax",
+        heads: Heads = "normalised",
         eps: float = 1e-10,
     ) -> None:
         super().__init__()
-        self.elements = elements
+        self.elements, self.heads = elements, heads
         self.W_h = Linear(4 * elements, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
         self.ladder = Ladder(widths, norm, gate, top, eps)
@@ -129,6 +132,8 @@ class LadderMapping(nn.Module):
         _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
         u, top = self.ladder(h)
         z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
+        if self.heads == "plain":
+            return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)
         _, z_pre = scaled(self.norm, z_u, self.z_scale, self.z_bias, lateral=False)
         m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
         _, m_pre = scaled(self.norm, m_u, m_scale, torch.zeros_like(m_scale), lateral=False)

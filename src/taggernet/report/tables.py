@@ -21,6 +21,7 @@ from taggernet.recipes import recipe
 from taggernet.storage import read_json, write_json
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
+from taggernet.training.config import differing_fields, from_json
 from taggernet.training.datasets import split
 from taggernet.training.log import environment
 from taggernet.training.loop import Run
@@ -59,7 +60,7 @@ def reproduce_row(config: Config, results: Path, runs: Path | None) -> Record:
     path = results / f"{config.recipe}.json"
     if path.exists():
         found = read_json(path)
-        if found.get("config") == _plain(config):
+        if not differing_fields(config, from_json({**found["config"], "runtime": {}}, path)):
             return found
     begin = time.monotonic()
     run = train(config, None if runs is None else runs / config.recipe)
