@@ -1,0 +1,5 @@
+"""python -m taggernet.baselines"""
+
+from taggernet.baselines.row import main
+
+main()

@@ -1,0 +1,227 @@
+"""The baselines of Table 2: their recipes, their data, toy training of each, and the record they leave."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from taggernet.baselines import BASELINES, PAPER, BaselineConfig, baseline, fresh, main, quick, run_baseline
+from taggernet.baselines.model import errors, initial_weights, network
+from taggernet.baselines.sources import source, split, with_labels
+from taggernet.data import fixture_digits, texture_mnist
+from taggernet.nets.classifiers import population_moments
+from taggernet.training import Diverged
+from taggernet.training.config import OptimiserConfig
+
+CPU = torch.device("cpu")
+
+
+def toy(name: str, **changes: Any) -> BaselineConfig:
+    """On the fixture's digits, at a size that learns within seconds."""
+    return replace(quick(baseline(name)), device="cpu", **changes)
+
+
+def test_every_cell_of_table_2_has_a_recipe() -> None:
+    cells = {
+        f"{method}-texture-mnist-{digits}-{labels}"
+        for method in ("mlp", "ladder", "convnet")
+        for digits in (1, 2)
+        for labels in ("50k", "1k")
+    }
+    assert cells | {"ladder-mnist-1k"} == set(PAPER) <= set(BASELINES)
+    for name, config in BASELINES.items():
+        assert config.recipe == name
+        assert name.startswith(f"{config.method}-{config.data}-")
+        assert config.labels == (1_000 if "1k" in name else 50_000)
+    assert baseline("mlp-texture-mnist-1-50k").widths == (2000, 2000, 2000)
+    assert baseline("mlp-texture-mnist-2-1k").widths == (1000, 1000)
+    assert baseline("ladder-texture-mnist-2-1k").widths == (3000, 2000, 1000, 500, 250)
+
+
+def test_fresh_keeps_few_labelled_scenes_as_they_are() -> None:
+    all_labels, few = (fresh(baseline(f"ladder-texture-mnist-1-{labels}")) for labels in ("50k", "1k"))
+    assert (all_labels.labelled, all_labels.unlabelled) == ("fresh", "fresh")
+    assert (few.labelled, few.unlabelled) == ("fixed", "fresh")
+
+
+def test_scenes_are_those_of_tagger() -> None:
+    config = toy("mlp-texture-mnist-2-1k")
+    images, labels = fixture_digits("train")
+    expected = texture_mnist(2, "train", images=images, labels=labels)
+    found = split(config, "train")
+    np.testing.assert_array_equal(found.x, expected.x)
+    np.testing.assert_array_equal(np.asarray(found.classes), np.asarray(expected.classes))
+    shuffled = split(replace(config, permuted=True), "train")
+    assert not np.array_equal(shuffled.x, found.x)
+    np.testing.assert_array_equal(np.sort(shuffled.x.reshape(400, -1)), np.sort(found.x.reshape(400, -1)))
+
+
+def test_few_labels_are_balanced_and_all_are_all() -> None:
+    config = toy("mlp-texture-mnist-1-1k")
+    classes = split(config, "train").classes
+    assert classes is not None
+    assert np.bincount(classes[with_labels(config, classes)]).tolist() == [10] * 10
+    assert with_labels(replace(config, labels=400), classes).tolist() == list(range(400))
+    with pytest.raises(ValueError, match="there are 400 training scenes"):
+        with_labels(replace(config, labels=401), classes)
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+@pytest.mark.parametrize("labelled", ["fixed", "fresh"])
+@pytest.mark.parametrize("unlabelled", ["fixed", "fresh"])
+@pytest.mark.parametrize("permuted", [False, True])
+def test_labelled_batches_hold_only_what_has_labels(
+    digits: int, labelled: Any, unlabelled: Any, permuted: bool
+) -> None:
+    config = toy(
+        f"ladder-texture-mnist-{digits}-1k", labelled=labelled, unlabelled=unlabelled, permuted=permuted, seeds=3
+    )
+    train = split(config, "train")
+    batches = source(config, train, CPU)
+    batches.prepare(0)
+    batch = batches.batch(torch.tensor(2))
+    assert batch.labelled is not None
+    assert batch.classes is not None
+    assert batch.x.shape == batch.labelled.shape == (3, 20, 784)
+    assert batch.classes.shape == (3, 20, digits)
+    assert not torch.equal(batch.labelled[0], batch.labelled[1])
+    if labelled == "fixed":
+        assert train.classes is not None
+        chosen = with_labels(config, train.classes)
+        known = {row.tobytes(): c for row, c in zip(train.x[chosen].reshape(len(chosen), -1), chosen, strict=True)}
+        for row, classes in zip(batch.labelled[0].numpy(), batch.classes[0].tolist(), strict=True):
+            assert classes == np.atleast_1d(train.classes[known[row.tobytes()]]).tolist()
+
+
+def test_supervised_batches_have_no_unlabelled_scenes() -> None:
+    config = toy("mlp-texture-mnist-1-1k")
+    batches = source(config, split(config, "train"), CPU)
+    batches.prepare(0)
+    batch = batches.batch(torch.tensor(0))
+    assert batch.labelled is not None
+    assert torch.equal(batch.x, batch.labelled)
+
+
+@pytest.mark.parametrize(
+    ("name", "updates", "changes", "bound"),
+    [
+        ("ladder-mnist-1k", 120, {"widths": (60, 30)}, 0.3),
+        ("mlp-texture-mnist-1-50k", 100, {"widths": (60, 60), "data": "mnist"}, 0.3),
+        ("convnet-texture-mnist-1-50k", 60, {"widths": (4, 4, 8, 8, 8, 8, 10), "data": "mnist"}, 0.4),
+    ],
+)
+def test_toy_training_learns(name: str, updates: int, changes: dict[str, Any], bound: float) -> None:
+    """On plain digits: chance is 0.9. The Ladder has 100 labels, the others 400."""
+    optimiser = OptimiserConfig(lr=5e-3, batch=50, updates=updates, schedule="cosine")
+    config = toy(name, optimiser=optimiser, lambdas=(), evaluate_every=0, seeds=1, **changes)
+    record = run_baseline(config, progress=False)
+    assert record["test"]["error"][0][0] < bound
+
+
+def test_a_record_holds_what_a_table_needs() -> None:
+    config = toy("ladder-texture-mnist-2-1k", seeds=2, first_seed=3)
+    record = json.loads(json.dumps(run_baseline(config, progress=False)))
+    assert record["seeds"] == [3, 4]
+    assert record["config"]["recipe"] == "ladder-texture-mnist-2-1k"
+    assert record["config"]["optimiser"]["updates"] == 20
+    assert record["environment"]["torch"] == torch.__version__
+    assert record["test_scenes"] == 100
+    assert 0 < record["training_seconds"] <= record["seconds"]
+    assert [point["step"] for point in record["curve"]] == [10, 20]
+    assert record["chosen_update"] == [20, 20]
+    for part in ("valid", "test"):
+        assert np.shape(record[part]["error"]) == (2, 1)
+        assert 0 < np.mean(record[part]["error"]) <= 1
+
+
+def test_seeds_together_are_the_seeds_alone() -> None:
+    config = toy("mlp-texture-mnist-1-50k", seeds=2)
+    together = run_baseline(config, progress=False)
+    alone = run_baseline(replace(config, seeds=1, first_seed=1), progress=False)
+    assert alone["test"]["error"][0] == together["test"]["error"][1]
+    np.testing.assert_allclose(
+        alone["curve"][-1]["classification"][0], together["curve"][-1]["classification"][1], rtol=1e-4
+    )
+
+
+def test_best_keeps_each_seed_where_validation_was_lowest() -> None:
+    optimiser = OptimiserConfig(lr=0.02, batch=20, updates=60)
+    config = toy("mlp-texture-mnist-1-50k", optimiser=optimiser, evaluate_every=5, data="mnist", seeds=2)
+    record = run_baseline(replace(config, select="best"), progress=False)
+    for seed in range(2):
+        curve = {point["step"]: point["valid_error"][seed] for point in record["curve"]}
+        assert record["chosen_update"][seed] == min(curve, key=lambda step: curve[step])
+        assert record["valid"]["error"][seed][0] == pytest.approx(min(curve.values()))
+
+
+def test_errors_are_the_share_of_wrong_digits() -> None:
+    """Untrained weights, the same computation by hand."""
+    config = toy("mlp-texture-mnist-2-50k")
+    model, scenes = network(config), split(config, "valid")
+    weights = initial_weights(model, [0, 1], CPU)
+    x = torch.from_numpy(scenes.x).reshape(len(scenes), -1)
+    population = population_moments(model, weights, x)
+    found = errors(model, weights, population, scenes, batch=30)
+    assert found.shape == (2, 100)
+    alone = network(config)
+    alone.load_state_dict({name: w[1] for name, w in weights.items()})
+    log_p = alone(x, population_moments(alone, dict(alone.named_parameters()), x))
+    assert scenes.classes is not None
+    for row in range(100):
+        first, second = scenes.classes[row]
+        best = log_p[row].argsort(descending=True)[:2].tolist()
+        by_hand = float(best[0] != first) if first == second else ((first not in best) + (second not in best)) / 2
+        assert found[1, row].item() == by_hand
+
+
+def test_initial_weights_are_a_function_of_the_seed() -> None:
+    model = network(toy("convnet-texture-mnist-1-50k"))
+    both, alone = initial_weights(model, [5, 6], CPU), initial_weights(model, [6], CPU)
+    for name, w in alone.items():
+        assert torch.equal(both[name][1], w[0])
+    wide = initial_weights(network(baseline("convnet-texture-mnist-1-50k")), [0], CPU)
+    assert wide["convolutions.3.weight"].std().item() == pytest.approx((192 * 9) ** -0.5, rel=0.01)
+    assert wide["out.weight"].std().item() == pytest.approx(250**-0.5, rel=0.05)
+
+
+def test_a_cost_that_is_not_finite_ends_the_run() -> None:
+    config = toy("ladder-texture-mnist-1-1k", optimiser=OptimiserConfig(lr=1e30, batch=20, updates=20))
+    with pytest.raises(Diverged, match="learning rate 1e\\+30 is too high"):
+        run_baseline(config, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": "svm"}, "method='svm' is not known: choose one of mlp, ladder, convnet"),
+        ({"data": "cifar"}, "data='cifar' is not known"),
+        ({"labels": 0}, "labels=0 must be at least 1"),
+        ({"seeds": 0}, "seeds=0 must be at least 1"),
+        ({"input_noise": -1.0}, "input_noise=-1.0 must not be negative"),
+        ({"lambdas": (1.0,)}, "belong to the ladder, not to the mlp"),
+        ({"unlabelled": "fresh"}, "belong to the ladder, not to the mlp"),
+        ({"data": "mnist", "labelled": "fresh"}, "plain mnist has no compositions"),
+    ],
+)
+@pytest.mark.usefixtures("without_typecheck")
+def test_a_wrong_configuration_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        BaselineConfig(**changes)
+
+
+def test_the_command_writes_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["mlp-texture-mnist-1-1k", "--quick", "--device", "cpu", "--out", str(tmp_path)])
+    record = json.loads((tmp_path / "mlp-texture-mnist-1-1k.json").read_text())
+    assert record["config"]["digits"] == "fixture"
+    assert "test error" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["mlp-texture-mnist-3-1k"])
+    assert ended.value.code == 2
+    assert "did you mean mlp-texture-mnist-" in capsys.readouterr().err
