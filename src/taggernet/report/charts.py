@@ -96,9 +96,16 @@ def _curves(axes: Axes, record: dict[str, Any], name: str, label: str) -> None:
     axes.set_xticks(steps[:: max(1, len(steps) // 10)])
     if name == "ami":
         axes.set_ylim(min(-0.03, axes.get_ylim()[0]), 1.02)
-        axes.legend(title="objects", title_fontsize=SMALL, frameon=False, handlelength=1.2, ncols=2, columnspacing=0.8)
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend of both panels above the lines
+        looks: Any = {
+            "frameon": False,
+            "handlelength": 0.8,
+            "handletextpad": 0.3,
+            "columnspacing": 0.7,
+            "borderpad": 0.1,
+        }
+        axes.legend(title="objects", title_fontsize=SMALL, loc="upper center", ncols=max(1, len(cells)), **looks)
     _bare(axes)
 
 
