@@ -238,6 +238,7 @@ def _data(options: Data) -> None:
 
 def _reproduce(options: Reproduce) -> None:
     from taggernet.report import figures, tables
+    from taggernet.report.animation import animation as animate
     from taggernet.tagger import Tagger
 
     results, runs = options.results / "table1", options.runs / ("quick" if options.quick else ".") / "table1"
@@ -251,8 +252,9 @@ def _reproduce(options: Reproduce) -> None:
     folder = Path(options.model) if options.model else runs / "shapes-best" / "seed-0"
     if not (folder / "config.json").exists() and not options.model:
         tables.reproduce_table1(results, runs, seeds=1, toy=options.quick, device=options.device, rows=["shapes-best"])
-    figures.figure4(Tagger.load(folder), results)
-    print(f"figure 4 is in {results}")
+    figures.figure4(Tagger.load(folder), results / "figure4", scenes=100 if options.quick else 1000)
+    animate(Tagger.load(folder), results / "figure4.gif")
+    print(f"figure 4 is in {results}: figure4.pdf, figure4.png and, moving, figure4.gif")
 
 
 def _demo(options: Demo) -> None:
@@ -285,8 +287,9 @@ def _demo(options: Demo) -> None:
     title = f"{len(scenes)} unseen scenes, before and after {run.seconds:.0f} s of training without labels"
     _show(figures, title, console)
     shown = scenes[:8]
-    path = grouping_figure(shown, model.group(shown.x, groups=config.test_groups), options.out / "groups.png")
-    print(f"scenes and their groups are drawn in {path}")
+    path = options.out / "groups"
+    grouping_figure(shown, model.group(shown.x, groups=config.test_groups), path)
+    print(f"scenes and their groups are drawn in {path}.png and .pdf")
 
 
 if __name__ == "__main__":
