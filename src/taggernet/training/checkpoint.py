@@ -50,7 +50,8 @@ def save(run: Path, state: TrainState, seeds: list[int], extra: dict[str, Any]) 
             path = temporary / f"seed-{seed}.safetensors"
             write_tensors(path, tensors)
             digests[path.name] = digest(path)
-        write_json(temporary / "state.json", {"step": state.step, "seeds": seeds, "digests": digests, **extra})
+        record = {"step": state.step, "seeds": seeds, "names": list(state.weights), "digests": digests, **extra}
+        write_json(temporary / "state.json", record)
         os.replace(temporary, final)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -102,5 +103,11 @@ def load(folder: Path, seeds: list[int], device: torch.device | str) -> tuple[Tr
         for name, tensor in read_tensors(path, device).items():
             part, parameter = name.split(".", 1)
             parts[part].setdefault(parameter, []).append(tensor)
-    stacked = {part: {name: torch.stack(tensors) for name, tensors in named.items()} for part, named in parts.items()}
+    # In the order they were saved in, which safetensors does not keep: a norm over all of them rounds by it.
+    names = record.get("names", list(parts["weights"]))
+    if sorted(names) != sorted(parts["weights"]):
+        raise ValueError("state.json is damaged")
+    stacked = {
+        part: {name: torch.stack(named[name]) for name in names if name in named} for part, named in parts.items()
+    }
     return TrainState(**stacked, step=int(folder.name)), record
