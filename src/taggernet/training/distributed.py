@@ -77,6 +77,8 @@ def pick_device(name: str, world_size: int = 1, local_rank: int = 0) -> torch.de
         raise ValueError(f"device {name!r} is not known: choose auto, cpu, cuda, cuda:1 or mps") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} was asked for, but this machine has no CUDA: choose auto or cpu")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(f"device {name!r} was asked for, but this machine has no MPS: choose auto or cpu")
     if device.type == "cuda":
         index = local_rank if world_size > 1 else (device.index or 0)
         if index >= torch.cuda.device_count():
