@@ -1,0 +1,128 @@
+"""Kill a run before each of its file operations in turn, and at random; continue it; compare with one left in peace.
+
+Not a test module: test_resume.py runs it as a program, because it forks, and a fork wants a process of one thread.
+Prints one line per death and 'all alike' at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from toys import quiet, records, toy
+
+from taggernet.storage import read_tensors
+from taggernet.training import train
+
+OPERATIONS = [(os, "replace"), (os, "fsync"), (shutil, "rmtree")]
+
+
+def in_child(action: Callable[[], Any]) -> int:
+    """The exit status of a forked process, negative for the signal that ended it."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os._exit(in_this_process(action))
+
+
+def in_this_process(action: Callable[[], Any]) -> int:
+    try:
+        action()
+    except BaseException as problem:
+        print(f"the child failed: {problem!r}", flush=True)
+        return 1
+    return 0
+
+
+def fatal(call: int, action: Callable[[], Any]) -> None:
+    """Do the action; the call-th file operation is never reached alive."""
+    count = itertools.count()
+
+    def guard(operation: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **options: Any) -> Any:
+            if next(count) == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return operation(*args, **options)
+
+        return guarded
+
+    for module, name in OPERATIONS:
+        setattr(module, name, guard(getattr(module, name)))
+    action()
+
+
+def outcome(run: Path) -> tuple[list[dict[str, Any]], dict[str, torch.Tensor]]:
+    return records(run), read_tensors(run / "seed-0" / "model.safetensors")
+
+
+def same_outcome(run: Path, whole: Path) -> None:
+    expected_records, expected = outcome(whole)
+    found_records, found = outcome(run)
+    assert found_records == expected_records, (found_records, expected_records)
+    assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+    assert not list(run.rglob("*.tmp")), "something unfinished was left behind"
+
+
+def at_every_operation(folder: Path) -> None:
+    config = replace(toy("batch", "fixed", updates=3, ema=0.9), runtime=quiet(log_every=3, checkpoint_every=2))
+    assert in_child(lambda: train(config, folder / "whole")) == 0
+    for call in itertools.count():
+        run = folder / str(call)
+        status = in_child(lambda: fatal(call, lambda: train(config, run)))  # noqa: B023  called at once
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL, status
+        left = sorted(path.name for path in (run / "checkpoints").glob("*"))
+        print(f"killed before operation {call}: {left}", flush=True)
+        assert in_child(lambda: train(config, run)) == 0  # noqa: B023
+        same_outcome(run, folder / "whole")
+        shutil.rmtree(run)
+    assert call > 15, "too few operations were seen: is the list of them still right?"
+
+
+def at_random(folder: Path, kills: int = 6) -> None:
+    config = toy("layer", "fresh", seeds=2, updates=60, ema=0.9, clip=0.05, schedule="cosine")
+    config = replace(config, runtime=quiet(log_every=4, checkpoint_every=3, evaluate_every=10))
+    assert in_child(lambda: train(config, folder / "whole")) == 0
+    run, killed = folder / "run", 0
+    while killed < kills:
+        before = newest(run)
+        child = os.fork()
+        if not child:
+            os._exit(in_this_process(lambda: train(config, run)))
+        while newest(run) == before and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.05))
+        os.kill(child, signal.SIGKILL)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+            break  # it was faster: the machine is
+        killed += 1
+        print(f"killed after checkpoint {newest(run)}", flush=True)
+    assert killed >= 2, "the run is over too soon to be killed: make it longer"
+    assert in_child(lambda: train(config, run)) == 0
+    same_outcome(run, folder / "whole")
+
+
+def newest(run: Path) -> str:
+    return max((path.name for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default="")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    warnings.simplefilter("error")  # a checkpoint that is cut short would be reported as damaged
+    for kind in (at_every_operation, at_random):
+        place = Path(sys.argv[1]) / kind.__name__
+        place.mkdir()
+        kind(place)
+    print("all alike")

@@ -1,0 +1,236 @@
+"""Checkpoints and the run's folder: damage is noticed, another run's folder is not touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+from toys import quiet, records, toy
+
+from taggernet.storage import read_json, write_json
+from taggernet.training import Config, train
+from taggernet.training.checkpoint import load, load_latest, save
+from taggernet.training.config import differing_fields, from_json, to_json
+from taggernet.training.folder import owned, read_config
+from taggernet.training.update import TrainState
+
+
+def flip(path: Path, index: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[index] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def truncate(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    train(toy("batch", "fixed", ema=0.9), folder)
+    return folder
+
+
+DAMAGE = {
+    "weights cut short": lambda last: truncate(last / "seed-0.safetensors", 1000),
+    "weights empty": lambda last: truncate(last / "seed-0.safetensors", 0),
+    "one bit of a weight": lambda last: flip(last / "seed-0.safetensors", -100),
+    "weights gone": lambda last: (last / "seed-0.safetensors").unlink(),
+    "state cut short": lambda last: truncate(last / "state.json", 30),
+    "state gone": lambda last: (last / "state.json").unlink(),
+    "another step": lambda last: write_json(last / "state.json", read_json(last / "state.json") | {"step": 11}),
+    "no digests": lambda last: write_json(last / "state.json", {"step": 12, "seeds": [0]}),
+    "other names": lambda last: write_json(last / "state.json", read_json(last / "state.json") | {"names": ["w"]}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_checkpoint_is_passed_over_and_written_anew(damage: object, finished: Path, tmp_path: Path) -> None:
+    """The one before it is used, with a warning that names the damaged one; the outcome is the same."""
+    assert callable(damage)
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    shutil.rmtree(run / "seed-0")
+    last = run / "checkpoints" / "00000012"
+    damage(last)
+    with pytest.warns(UserWarning, match=r"00000012 is not used .*: trying the one before it"):
+        found = load_latest(run, [0], "cpu")
+    assert found is not None
+    assert found[0].step == 10
+    with pytest.warns(UserWarning, match="00000012 is not used"):
+        train(toy("batch", "fixed", ema=0.9), run)
+    assert records(run) == records(finished)
+    expected, _ = load(finished / "checkpoints" / "00000012", [0], "cpu")
+    healed, _ = load(last, [0], "cpu")
+    for part in ("weights", "first_moment", "second_moment", "average"):
+        before, after = getattr(expected, part), getattr(healed, part)
+        assert list(before) == list(after)
+        assert all(torch.equal(before[name], after[name]) for name in before)
+    assert (run / "seed-0" / "model.safetensors").read_bytes() == (
+        finished / "seed-0" / "model.safetensors"
+    ).read_bytes()
+
+
+def test_no_byte_of_the_state_can_lead_astray(finished: Path, tmp_path: Path) -> None:
+    """A flipped bit anywhere is noticed, or it is in what no one computes with."""
+    folder = tmp_path / "00000012"
+    shutil.copytree(finished / "checkpoints" / "00000012", folder)
+    content = (folder / "state.json").read_bytes()
+    expected, _ = load(folder, [0], "cpu")
+    noticed = 0
+    for index in range(0, len(content), 7):
+        (folder / "state.json").write_bytes(content)
+        flip(folder / "state.json", index)
+        try:
+            state, _ = load(folder, [0], "cpu")
+        except ValueError:
+            noticed += 1
+            continue
+        assert state.step == 12
+        assert all(torch.equal(state.weights[name], w) for name, w in expected.weights.items())
+    assert noticed > len(content) / 7 / 2
+
+
+def test_when_every_checkpoint_is_damaged_the_run_starts_again(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    for path in (run / "checkpoints").glob("*/state.json"):
+        path.write_text("{}")
+    with pytest.warns(UserWarning, match="is not used") as caught:
+        train(toy("batch", "fixed", ema=0.9), run)
+    assert len(caught) == 2
+    assert records(run) == records(finished)
+
+
+def test_only_the_last_two_are_kept(tmp_path: Path) -> None:
+    state = TrainState.fresh({"a": torch.ones(1, 2)}, ema=False)
+    for step in (3, 10, 200):
+        state.step = step
+        save(tmp_path, state, [0], {})
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["00000010", "00000200"]
+
+
+def test_a_checkpoint_of_other_seeds_is_not_used(tmp_path: Path) -> None:
+    save(tmp_path, TrainState.fresh({"a": torch.ones(2, 2)}, ema=False), [0, 1], {})
+    with pytest.warns(UserWarning, match=r"it holds seeds \[0, 1\], but \[0\] are wanted"):
+        assert load_latest(tmp_path, [0], "cpu") is None
+
+
+def test_a_failed_save_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    state = TrainState.fresh({"a": torch.ones(1, 2)}, ema=False)
+    save(tmp_path, state, [0], {})
+    state.step = 1
+    monkeypatch.setattr("taggernet.training.checkpoint.write_tensors", full)
+    with pytest.raises(OSError, match="No space"):
+        save(tmp_path, state, [0], {})
+    assert [p.name for p in (tmp_path / "checkpoints").iterdir()] == ["00000000"]
+
+
+# --- the folder ---------------------------------------------------------------------------------------------------
+
+
+def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Path) -> None:
+    before = (finished / "config.json").read_bytes()
+    other = toy("layer", "fixed", ema=0.9, lr=0.5)
+    with pytest.raises(ValueError, match="another configuration") as caught:
+        train(other, finished)
+    message = str(caught.value)
+    assert "model.norm is 'batch' there, 'layer' here" in message
+    assert "optimiser.lr is 0.01 there, 0.5 here" in message
+    assert "choose another --out" in message
+    assert "data" not in message.split("(")[1], "only what differs"
+    assert (finished / "config.json").read_bytes() == before
+
+
+def test_another_runtime_is_not_another_run(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    train(replace(toy("batch", "fixed", ema=0.9), runtime=quiet(log_every=1)), run)
+    assert read_config(run).runtime.log_every == 1
+
+
+def test_differing_fields_name_every_leaf() -> None:
+    a, b = toy(), toy("batch", "fixed", lr=0.5, seeds=2)
+    b = replace(b, runtime=quiet(log_every=9))
+    assert differing_fields(a, a) == []
+    assert differing_fields(a, b) == ["model.norm", "data.mode", "optimiser.lr", "seeds"]
+
+
+@pytest.mark.parametrize("config", [Config(), toy("batch", "fixed", clip=1.0, seeds=3)])
+def test_a_configuration_survives_its_file(config: Config, tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", to_json(config))
+    assert read_config(tmp_path) == config
+    assert to_json(config) == asdict(config)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"bananas": 3}, r"unknown fields \['bananas'\] in Config"), ({"data": {"bananas": 3}}, "in DataConfig"),
+     ({"optimiser": 3}, "OptimiserConfig must be an object, not int"), ({"groups": 0}, "groups=0 must be at least 1"),
+     ({"first_seed": -1}, "first_seed=-1"), ({"class_cost": 0.1}, "the model has no classes")],
+)  # fmt: skip
+def test_an_edited_configuration_is_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        from_json(to_json(Config()) | change, "config.json")
+
+
+def test_a_missing_part_is_named() -> None:
+    content = to_json(Config())
+    del content["data"]
+    with pytest.raises(ValueError, match=r"config\.json lacks the field 'data'"):
+        from_json(content, "config.json")
+
+
+def test_parts_of_a_run_without_its_configuration_are_refused(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "config.json").unlink()
+    with pytest.raises(ValueError, match=r"no config\.json: choose another --out"):
+        train(toy("batch", "fixed", ema=0.9), run)
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
+    """While it is in use, by whichever process; a process that was killed no longer uses it."""
+    program = (
+        "import fcntl, os, sys, time; lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); "
+        "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / ".lock")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(ValueError, match=f"another run is using {tmp_path}: wait for it, or choose another --out"):
+            train(toy(), tmp_path)
+        assert not (tmp_path / "config.json").exists()
+    finally:
+        other.kill()
+        other.communicate()
+    with owned(tmp_path), pytest.raises(ValueError, match="another run is using"):
+        train(toy(), tmp_path)
+    assert train(toy(), tmp_path).finished
+
+
+def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(OSError, match=r"cannot be written \(.+\): choose another --out"):
+            train(toy(), out)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_said_so(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="cannot be written"):
+        train(toy(), tmp_path / "run")
