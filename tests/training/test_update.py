@@ -1,0 +1,149 @@
+"""The rate, Adam, clipping and the average of the weights, against plain Python and torch's own optimiser."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from taggernet.randomness import Key
+from taggernet.training.config import OptimiserConfig
+from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.sources import FreshSource, Part
+from taggernet.training.update import TrainState, Update, clip_by_seed, learning_rate
+
+
+def rate_oracle(c: OptimiserConfig, step: int) -> float:
+    """The rate of the update that follows ``step`` others."""
+    rate = c.lr
+    if c.schedule == "cosine":
+        share = min(max((step - c.warmup) / max(1, c.updates - c.warmup), 0), 1)
+        rate *= c.final + (1 - c.final) * (1 + math.cos(math.pi * share)) / 2
+    if step < c.warmup:
+        rate *= (step + 1) / c.warmup
+    return rate
+
+
+SCHEDULES: list[dict[str, Any]] = [
+    {},
+    {"warmup": 4},
+    {"schedule": "cosine"},
+    {"schedule": "cosine", "warmup": 5, "final": 0.2},
+    {"schedule": "cosine", "warmup": 30},
+]
+
+
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_learning_rate(options: dict[str, Any]) -> None:
+    config = OptimiserConfig(lr=3e-3, updates=20, **options)
+    found = learning_rate(config, torch.arange(25)).tolist()
+    assert found == pytest.approx([rate_oracle(config, step) for step in range(25)], rel=1e-5, abs=1e-9)
+
+
+def test_landmarks_of_the_rate() -> None:
+    config = OptimiserConfig(lr=1.0, updates=110, schedule="cosine", warmup=10, final=0.5)
+    at = {step: float(learning_rate(config, torch.tensor(step))) for step in (0, 4, 10, 60, 110, 500)}
+    assert at == pytest.approx({0: 0.1, 4: 0.5, 10: 1.0, 60: 0.75, 110: 0.5, 500: 0.5})
+    assert float(learning_rate(OptimiserConfig(lr=0.25), torch.tensor(10**9))) == 0.25
+
+
+def test_clip_by_seed_is_clip_grad_norm_per_seed() -> None:
+    torch.manual_seed(0)
+    size = torch.tensor([0.01, 1.0, 100.0])
+    gradients = [torch.randn(3, *shape) * size.reshape(3, *[1] * len(shape)) for shape in [(4, 5), (1, 7), (2, 3, 2)]]
+    clipped = clip_by_seed([g.clone() for g in gradients], 0.7)
+    for seed in range(3):
+        parameters = [nn.Parameter(torch.zeros_like(g[seed])) for g in gradients]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient[seed].clone()
+        before = nn.utils.clip_grad_norm_(parameters, 0.7)
+        for parameter, mine in zip(parameters, clipped, strict=True):
+            torch.testing.assert_close(mine[seed], parameter.grad, rtol=1e-5, atol=1e-8)
+        assert (before > 0.7) == (seed > 0), "one seed must pass untouched"
+    assert all(torch.equal(mine[0], g[0]) for mine, g in zip(clipped, gradients, strict=True))
+
+
+def test_clipping_a_zero_gradient_keeps_it() -> None:
+    assert torch.equal(clip_by_seed([torch.zeros(2, 3)], 1.0)[0], torch.zeros(2, 3))
+
+
+class Bowl(Objective):
+    """A cost with a known gradient: sum over elements of c (w - target)^2 / 2, c and target per seed."""
+
+    def __init__(self, targets: dict[str, Tensor]) -> None:
+        nn.Module.__init__(self)
+        self.model = nn.Module()  # type: ignore[assignment]
+        for name, target in targets.items():
+            self.model.register_parameter(name, nn.Parameter(torch.zeros_like(target[0])))
+        self.targets = targets
+
+    def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
+        total = sum(bowl(getattr(self.model, name), target, batch.x) for name, target in self.targets.items())
+        assert isinstance(total, Tensor)
+        return Costs(total, total, torch.zeros_like(total))
+
+
+def bowl(weight: Tensor, target: Tensor, x: Tensor) -> Tensor:
+    """(S,); the data x (S, 1, 1) steepens it from update to update."""
+    return (x.flatten(1).sum(1)[:, None] * (weight - target).flatten(1).square() / 2).sum(1)
+
+
+def source(key: Key) -> FreshSource:
+    return FreshSource(lambda k, count, first: k.uniform(1, 1) + 0.5, key, Part.of(1))
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": 0.5}, {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5}])
+def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
+    """25 updates of two seeds, each against torch.optim.Adam on the same cost."""
+    config = OptimiserConfig(lr=0.05, batch=1, updates=25, beta1=0.8, beta2=0.95, eps=1e-6, **options)
+    torch.manual_seed(1)
+    targets = {"a": torch.randn(2, 4, 3), "b": torch.randn(2, 1, 5)}
+    keys = Key.of([3, 4])
+    state = TrainState.fresh({name: torch.zeros_like(t) for name, t in targets.items()}, ema=config.ema > 0)
+    update = Update(Bowl(targets), source(keys), state, config, keys, Part.of(1), buffer=25)
+    costs = torch.cat([update.advance(count) for count in (1, 7, 17)])
+    assert state.step == 25
+    assert costs.shape == (25, 3, 2)
+    for seed in range(2):
+        parameters = [nn.Parameter(torch.zeros_like(t[seed])) for t in targets.values()]
+        average = [torch.zeros_like(p) for p in parameters]
+        adam = torch.optim.Adam(parameters, lr=1.0, betas=(0.8, 0.95), eps=1e-6)
+        for step in range(25):
+            adam.param_groups[0]["lr"] = rate_oracle(config, step)
+            adam.zero_grad()
+            x = source(keys).batch(torch.tensor(step)).x[seed : seed + 1]
+            cost = sum(bowl(p[None], t[seed : seed + 1], x) for p, t in zip(parameters, targets.values(), strict=True))
+            assert isinstance(cost, Tensor)
+            cost.sum().backward()
+            assert costs[step, 0, seed].item() == pytest.approx(cost.item(), rel=1e-4)
+            if config.clip:
+                nn.utils.clip_grad_norm_(parameters, config.clip)
+            adam.step()
+            average = [config.ema * a + (1 - config.ema) * p.detach() for a, p in zip(average, parameters, strict=True)]
+        for index, name in enumerate(targets):
+            torch.testing.assert_close(state.weights[name][seed], parameters[index].detach(), rtol=1e-4, atol=1e-6)
+            if config.ema:
+                torch.testing.assert_close(state.evaluated[name][seed], average[index], rtol=1e-4, atol=1e-6)
+            else:
+                assert state.evaluated[name] is state.weights[name]
+
+
+def test_more_updates_than_the_buffer_holds_are_refused() -> None:
+    keys = Key.of([0])
+    state = TrainState.fresh({"a": torch.zeros(1, 2)}, ema=False)
+    update = Update(Bowl({"a": torch.ones(1, 2)}), source(keys), state, OptimiserConfig(), keys, Part.of(1), buffer=3)
+    with pytest.raises(ValueError, match="4 updates do not fit the buffer of 3"):
+        update.advance(4)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
+     ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1")],
+)  # fmt: skip
+def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        OptimiserConfig(**options)
