@@ -1,0 +1,230 @@
+"""The command line as a person meets it: what it prints, where, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import taggernet
+from taggernet import data
+from taggernet.cli import main
+from taggernet.recipes import RECIPES
+from taggernet.storage import read_json
+
+pytestmark = pytest.mark.usefixtures("without_typecheck")
+
+TOY = """--widths 24 16 8 --batch 10 --updates 6 --train 30 --valid 20 --test 20 --no-tensorboard --no-progress
+    --device cpu --log-every 3 --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of two seeds."""
+    import jaxtyping
+
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    folder = tmp_path_factory.mktemp("cli") / "run"
+    assert main(["train", "small", "--out", str(folder), *TOY.split(), "--seeds", "2"]) == 0
+    jaxtyping.config.update("jaxtyping_disable", before)
+    return folder
+
+
+def status(command: str | list[str]) -> int:
+    try:
+        return main(command.split() if isinstance(command, str) else command)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+# --- what works ---------------------------------------------------------------------------------------------------
+
+
+def test_train_shows_its_figures_and_where_the_models_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    assert main(["train", "small", "--out", str(out), *TOY.split()]) == 0
+    shown = capsys.readouterr().out
+    assert "ami" in shown
+    assert "cost" in shown
+    assert f"models are in {out}" in shown
+    assert read_json(out / "config.json")["model"]["widths"] == [24, 16, 8]
+    before = (out / "metrics.jsonl").read_bytes()
+    assert main(["train", "small", "--out", str(out), *TOY.split()]) == 0, "the same command goes on, here with nothing"
+    assert (out / "metrics.jsonl").read_bytes() == before
+
+
+def test_train_says_which_device_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = TOY.replace("--no-progress", "").replace("cpu", "auto" if not torch.cuda.is_available() else "cpu")
+    assert main(["train", "small", "--out", str(tmp_path), *options.split()]) == 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"1 seed of small on cpu ({torch.get_num_threads()} threads), products in float32" in shown
+
+
+def test_evaluate_with_other_groups_iterations_and_objects(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.json"
+    command = ["evaluate", str(run), "--groups", "2", "--iterations", "3", "--objects", "1", "--json", str(file)]
+    assert main([*command, "--device", "cpu"]) == 0
+    shown = capsys.readouterr().out
+    assert "K=2, 1 objects" in shown
+    record = json.loads(file.read_text())
+    assert (record["groups"], record["iterations"], record["objects"]) == (2, 3, 1)
+    assert record["seeds"] == ["seed-0", "seed-1"]
+    for name in ("cost", "ami", "ami_arithmetic", "ari"):
+        assert np.asarray(record["figures"][name]).shape == (2, 3)
+        assert name.replace("_", " ") in shown
+    assert f"{np.mean(record['figures']['cost'], axis=0)[-1]:.3f} ± " in shown
+
+
+def test_evaluate_from_python_is_the_same_and_takes_the_runs_own_settings(run: Path) -> None:
+    found = taggernet.evaluate(run, device="cpu")
+    assert (found["groups"], found["iterations"], found["objects"]) == (3, 2, 2)
+    valid = taggernet.evaluate(run, split="valid", device="cpu")["figures"]
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["valid"]
+    for name in valid:
+        np.testing.assert_allclose(valid[name], last[name], rtol=1e-5, atol=1e-6)
+    assert found["figures"] != valid
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".h5"])
+def test_data_writes_a_file_that_loads(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / f"scenes{suffix}"
+    assert main(["data", "shapes", "--out", str(out), "--n", "7", "--seed", "3", "--split", "valid"]) == 0
+    assert f"wrote 7 scenes to {out}" in capsys.readouterr().out
+    expected = data.shapes(7, 3, split="valid")
+    assert np.array_equal(data.load(out).x, expected.x)
+    assert status(["data", "shapes", "--out", str(out), "--n", "7"]) == 2, "a file is not replaced unasked"
+    assert status(["data", "shapes", "--out", str(out), "--n", "5", "--overwrite"]) == 0
+    assert len(data.load(out)) == 5
+
+
+@pytest.mark.parametrize("command", ["", "--help", "-h"])
+def test_help_lists_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(command) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("train", "evaluate", "data", "demo", "reproduce"))
+
+
+@pytest.mark.parametrize("command", ["train", "train --help"])
+def test_train_lists_the_recipes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(command) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in RECIPES)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("train small --help", ("--lr", "Learning rate", "--seeds", "How many models", "--widths", "--out", "--noise")),
+     ("evaluate --help", ("--groups", "--iterations", "--objects", "Shapes: objects per scene")),
+     ("data --help", ("texture-mnist-2", "--overwrite"))],
+)  # fmt: skip
+def test_help_explains_the_options(command: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(command) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(word in shown for word in words), shown
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status("--version") == 0
+    assert capsys.readouterr().out == f"{taggernet.__version__}\n"
+
+
+# --- what a person gets wrong -------------------------------------------------------------------------------------
+
+MISTAKES = {
+    "bogus": "there is no command 'bogus': choose one of train",
+    "train smal --out OUT": "there is no recipe 'smal': did you mean small?",
+    "train small": "--out",
+    "train small --out OUT --lr banana": "--lr: could not convert string to float: 'banana'",
+    "train small --out OUT --lr -1": "lr=-1.0 must be positive",
+    "train small --out OUT --batch 2.5": "--batch: invalid literal for int",
+    "train small --out OUT --batch 0": "batch=0 must be positive",
+    "train small --out OUT --ema 1": "ema=1.0 is not a decay",
+    "train small --out OUT --schedule linear": "invalid choice 'linear'",
+    "train small --out OUT --groups 0": "groups=0 must be at least 1",
+    "train small --out OUT --widths 5": "widths=(5,) does not make a Ladder",
+    "train small --out OUT --learning-rate 3": "--learning-rate",
+    "train small --out OUT --device toaster": "device 'toaster' is not known",
+    "train small --out OUT --first-seed -1": "first_seed=-1 must not be negative",
+    "train small --out OUT --name nowhere.npz --mode fixed": "nowhere.npz",
+    "train small --out RUN --lr 0.5": "optimiser.lr is",
+    "evaluate": "Missing",
+    "evaluate nowhere": "nowhere holds no run",
+    "evaluate RUN --groups 0": "groups=0 was given, but it must be at least 1",
+    "evaluate RUN --iterations -1": "iterations=-1 was given, but it must be at least 1",
+    "evaluate RUN --objects 0": "objects=0 was given",
+    "evaluate RUN --split train": "invalid choice 'train'",
+    "data": "Missing",
+    "data bogus --out OUT.npz": "invalid choice 'bogus'",
+    "data shapes --out OUT.txt": "must end in .npz or .h5",
+    "data shapes --out OUT.npz --n 0": "n=0 was given",
+    "data shapes --out OUT.npz --n -3": "n=-3 was given",
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_a_mistake_is_two_lines_and_status_2(
+    command: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [w.replace("OUT", str(tmp_path / "out")).replace("RUN", str(run)) for w in command.split()]
+    assert status(words) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("taggernet: ")
+    assert len(shown.err.splitlines()) <= 2, shown.err
+    assert MISTAKES[command] in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_cuda_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert status(["train", "small", "--out", str(tmp_path), "--device", "cuda"]) == 2
+    assert "this machine has no CUDA: choose auto or cpu" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["train", "small", "--out", str(tmp_path), *TOY.split(), "--lr", "1e20"]) == 2
+    shown = capsys.readouterr().err
+    assert "at update" in shown
+    assert "Traceback" not in shown
+
+
+def test_an_unfinished_run_has_nothing_to_evaluate(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text((run / "config.json").read_text())
+    assert status(["evaluate", str(tmp_path)]) == 2
+    assert "holds no finished model: run 'taggernet train' on it until it ends" in capsys.readouterr().err
+
+
+def test_debug_shows_where(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no recipe 'smal'"):
+        main(["train", "smal", "--out", str(tmp_path), "--debug"])
+    with pytest.raises(ValueError, match="banana"):
+        main(["--debug", "train", "small", "--out", str(tmp_path), "--lr", "banana"])
+
+
+def test_python_m_taggernet() -> None:
+    """As its own process: the exit status is the command's, and --debug prints a traceback."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(taggernet.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "taggernet", *command.split()],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for command in ("train smal", "train smal --debug")
+    ]  # fmt: skip
+    plain, debug = (process.communicate(timeout=120) for process in started)
+    assert [process.returncode for process in started] == [2, 1]
+    assert plain == ("", "taggernet: there is no recipe 'smal': did you mean small?\n")
+    assert "Traceback" in debug[1]

@@ -1,0 +1,103 @@
+"""Every recipe builds and trains a step; the paper's numbers are what its functions say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from taggernet import data
+from taggernet.data import textures
+from taggernet.recipes import RECIPES, recipe
+from taggernet.report.tables import quick
+from taggernet.tagger import Tagger
+from taggernet.training import Config, train
+
+
+@pytest.fixture(autouse=True)
+def _fixture_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The MNIST files may be absent."""
+    monkeypatch.setattr(textures, "mnist", data.fixture_digits)
+
+
+def toy(name: str) -> Config:
+    config = quick(recipe(name))
+    return replace(
+        config,
+        data=replace(config.data, labels=min(config.data.labels, 50)),
+        optimiser=replace(config.optimiser, updates=1),
+        runtime=replace(config.runtime, evaluate_scenes=20, device="cpu", progress=False, tensorboard=False),
+        evaluation_batch=20,
+    )
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_trains_a_step(name: str, tmp_path: Path) -> None:
+    config = toy(name)
+    assert config.recipe == name
+    run = train(config, tmp_path)
+    assert run.finished
+    assert all(torch.isfinite(w).all() for w in run.weights.values())
+    assert {"cost", "ami", "ami_arithmetic", "ari"} <= set(run.figures)
+    assert ("error" in run.figures) == bool(config.class_cost)
+    assert len(run.figures["cost"][0]) == config.test_iterations
+    assert Tagger.load(tmp_path / "seed-0").config == config.model
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_explained_and_its_parts_fit(name: str) -> None:
+    assert (RECIPES[name].__doc__ or "").strip()
+    config = recipe(name)
+    side = 28 if config.data.name.startswith("texture") else config.data.size
+    assert config.model.shape == (side, side)
+    assert config.data.train >= config.optimiser.batch
+    assert bool(config.class_cost) == bool(config.data.labels) == bool(config.model.classes)
+    assert config.model.kind == ("real" if config.data.name.startswith("texture") else "binary")
+
+
+def test_the_papers_recipes() -> None:
+    """Batch 100, K = 4, T = 3 and 5; epochs x scenes / batch updates."""
+    for name, widths, epochs, rate, noise in (
+        ("shapes", (2000, 1000, 500), 100, 4e-4, 0.2),
+        ("shapes-layernorm", (2000, 1000, 500), 100, 4e-4, 0.2),
+        ("texture-mnist-1", (3000, 2000, 1000), 150, 1e-3, 0.2),
+        ("texture-mnist-2", (3000, 2000, 1000), 150, 1e-3, 0.2),
+        ("texture-mnist-2-labels-1k", (3000, 2000, 1000, 500, 250), 50, 2e-4, 0.18),
+        ("texture-mnist-1-labels-50k", (3000, 2000, 1000, 500, 250), 50, 2e-4, 0.18),
+    ):
+        c = recipe(name)
+        assert (c.model.widths, c.optimiser.lr, c.model.noise) == (widths, rate, noise), name
+        assert c.optimiser.updates == epochs * c.data.train // c.optimiser.batch, name
+        assert (c.optimiser.batch, c.data.valid, c.data.test) == (100, 10_000, 10_000)
+        assert c.data.train in (50_000, 60_000)
+        assert (c.groups, c.iterations, c.test_groups, c.test_iterations) == (4, 4 if c.class_cost else 3, 4, 5)
+        assert (c.optimiser.schedule, c.data.mode) == ("constant", "fixed")
+    assert recipe("shapes").model.norm == "batch"
+    assert recipe("shapes-layernorm").model.norm == "layer"
+    assert recipe("texture-mnist-2-labels-1k").data.labels == 1_000
+    assert recipe("texture-mnist-2-labels-1k").model.classes == 10
+
+
+def test_the_start_of_z_is_the_mean_of_the_data() -> None:
+    for name in ("shapes", "small"):
+        c = recipe(name)
+        scenes = data.shapes(4000, 5, c.data.objects, c.data.size, style=c.data.style)
+        assert scenes.x.mean() == pytest.approx(c.model.mean, abs=0.01), name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("shape", "shapes"), ("Small", "small"), ("shapes_layernorm", "shapes-layernorm"),
+     ("texture-mnist2", "texture-mnist-2")],
+)  # fmt: skip
+def test_an_unknown_name_suggests_the_nearest(wrong: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"there is no recipe '{wrong}': did you mean {meant}\\?"):
+        recipe(wrong)
+
+
+def test_a_name_like_none_lists_them_all() -> None:
+    with pytest.raises(ValueError, match="choose one of shapes, ") as caught:
+        recipe("qqqq")
+    assert all(name in str(caught.value) for name in RECIPES)
