@@ -6,6 +6,7 @@ Errors that a user can mend are one or two lines on stderr and exit status 2; --
 from __future__ import annotations
 
 import io
+import os
 import statistics
 import sys
 from collections.abc import Callable
@@ -141,7 +142,7 @@ def _dispatch(args: list[str]) -> None:
     if args and args[0] not in ("-h", "--help"):
         raise ValueError(f"there is no command {args[0]!r}: choose one of {', '.join(['train', *commands])}")
     summary = {name: (options.__doc__ or "").split(",")[0] for name, (options, _) in commands.items()}
-    summary["train"] = "Train a recipe, or go on with a run."
+    summary["train"] = "Train a recipe or on a file of your own, or go on with a run."
     print("usage: taggernet COMMAND ... (each has --help)\n")
     for name, text in summary.items():
         print(f"  {name:<10} {text}")
@@ -167,19 +168,32 @@ def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
 
 
 def _train(args: list[str]) -> None:
+    from taggernet import own_data
     from taggernet.recipes import RECIPES, recipe
     from taggernet.training import train
 
     if not args or args[0] in ("-h", "--help"):
-        print("usage: taggernet train RECIPE --out RUN [--option value ...]\n\nrecipes:")
+        print("usage: taggernet train RECIPE|FILE --out RUN [--option value ...]\n")
+        print("FILE is a .npz, .npy or .h5 of your own with x (n, ...) and perhaps groups, classes.\n\nrecipes:")
         for name, make in RECIPES.items():
             print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
-        print("\nEvery option of a recipe: taggernet train RECIPE --help")
+        print("\nEvery option, with its default: taggernet train RECIPE|FILE --help")
         return
     name, rest = args[0], args[1:]
-    default = recipe(name)
 
-    options = _parse(Train, f"taggernet train {name}", rest, default=Train(out=tyro.MISSING, config=default))
+    def parse(default: Config) -> Any:
+        return _parse(Train, f"taggernet train {name}", rest, default=Train(out=tyro.MISSING, config=default))
+
+    if own_data.looks_like_a_file(name):
+        found = own_data.look(name)
+        options = parse(own_data.configure(found))
+        if options.config.model.kind != found.survey.kind:  # it was given, and the other defaults follow from it
+            found = own_data.look(name, options.config.model.kind)
+            options = parse(own_data.configure(found))
+        if os.environ.get("RANK", "0") == "0":
+            print(found)
+    else:
+        options = parse(recipe(name))
     run = train(options.config, options.out)
     if not run.finished:
         raise KeyboardInterrupt

@@ -66,7 +66,7 @@ class Evaluation:
     ami_arithmetic: Array | None = None
     ari: Array | None = None
     error: Array | None = None
-    """(S, T, n) each, n in the order of the scenes."""
+    """(S, T, n) each, n in the order of the scenes; errors of the labelled scenes only."""
 
     def figures(self) -> Figures:
         named = {
@@ -105,9 +105,10 @@ def evaluate_weights(
         labels = [torch.cat([p.labels[i] for p in passes], dim=1) for i in range(iterations)]
         scored = _agreement(true, labels)
     error = None
-    if scenes.classes is not None and model.config.classes:
-        classes = torch.from_numpy(np.ascontiguousarray(scenes.classes)).to(device)
-        guesses = [torch.cat([p.classes[i] for p in passes], dim=1) for i in range(iterations)]
+    if scenes.classes is not None and model.config.classes and scenes.labelled.any():
+        known = torch.from_numpy(scenes.labelled).to(device)
+        classes = torch.from_numpy(np.ascontiguousarray(scenes.classes)).to(device)[known]
+        guesses = [torch.cat([p.classes[i] for p in passes], dim=1)[:, known] for i in range(iterations)]
         error = np.stack([[classification_error(p, classes).cpu().numpy() for p in g] for g in guesses], axis=1)
     return Evaluation(costs, error=error, **scored)
 
@@ -140,7 +141,7 @@ def _passes(
     key = Key.of([seed] * seeds, device).fold("evaluation")
     passes = []
     for first in range(0, len(x), batch):
-        part = x[first : first + batch].to(device).float()
+        part = model.config.in_units(x[first : first + batch].to(device).float())
         passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
     return passes
 

@@ -135,9 +135,7 @@ class Tagger(nn.Module):
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
                 f"has N={self.config.elements}: give {expected}"
             )
-        rows = wide(x.reshape(len(x), -1))
-        if (self.config.offset, self.config.scale) != (0.0, 1.0):
-            rows = (rows - self.config.offset) / self.config.scale
+        rows = self.config.in_units(wide(x.reshape(len(x), -1)))
         self.corruption.check(rows)
         largest = rows.abs().max().item()
         if largest > LARGEST:

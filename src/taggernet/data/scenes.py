@@ -87,6 +87,13 @@ class Scenes:
         """The shape of one scene."""
         return tuple(self.x.shape[1:])
 
+    @property
+    def labelled(self) -> Array:
+        """Which scenes have all their classes, bool of shape (n,)."""
+        if self.classes is None:
+            return np.zeros(len(self), bool)
+        return np.asarray(self.classes.reshape(len(self), -1).min(1) >= 0)
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write to .npz or .h5; ``load`` reads it back. An existing file is kept unless ``overwrite``."""
         from taggernet.data import files

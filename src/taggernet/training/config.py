@@ -31,7 +31,7 @@ class DataConfig:
     style: str = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     labels: int = 0
-    """TextureMNIST: how many training scenes have labels in the second phase; 0: none."""
+    """How many training scenes have labels; 0: none, of your own data all that have one."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene: nothing may depend on their order."""
 
@@ -89,6 +89,8 @@ class RuntimeConfig:
     """Validation scenes used while training."""
     checkpoint_every: int = 5_000
     """Updates between two checkpoints; 0: only when the run ends or is interrupted."""
+    resident: int = 2_048
+    """Own data that need more MiB than this stay on the disk, and the host gathers each batch."""
     progress: bool = True
     """Show a progress bar."""
     tensorboard: bool = True

@@ -11,32 +11,56 @@ from torch import Tensor
 
 from taggernet import data
 from taggernet.data import Scenes
+from taggernet.data.own import OwnData, OwnRows, open_data
+from taggernet.data.scenes import Array
 from taggernet.randomness import Key
 from taggernet.training.config import Config, DataConfig
+from taggernet.training.host import HostRows, HostSource
 from taggernet.training.sources import FixedSource, FreshSource, LabelledSource, Part, Source
 
 BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
+IN_MEMORY = "scenes in memory"
+"""Name of data that were handed to ``train`` and lie in no file."""
 
 
-def split(config: DataConfig, name: str) -> Scenes:
-    """The scenes of a split (train, valid, test), with the configuration's permutation applied."""
+def split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
+    """The scenes of a split (train, valid, test), with the configuration's permutation applied.
+
+    ``given`` are scenes in memory, to be split like a user's file.
+    """
     count = {"train": config.train, "valid": config.valid, "test": config.test}[name]
-    if config.name == "shapes":
+    if given is not None or config.name not in BUILT_IN:
+        own = own_rows(config, name, given)
+        scenes = own.data.scenes(own.rows)
+    elif config.name == "shapes":
         scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
-    elif config.name in BUILT_IN:
-        scenes = data.texture_mnist(int(config.name[-1]), name, config.seed)[:count]
     else:
-        scenes = _own_split(data.load(config.name), config, name)
+        scenes = data.texture_mnist(int(config.name[-1]), name, config.seed)[:count]
     return permuted(scenes, config) if config.permuted else scenes
 
 
-def _own_split(scenes: Scenes, config: DataConfig, name: str) -> Scenes:
-    """A user's file, cut into parts at random: a tenth each for validation and test, at most what was asked."""
-    n = len(scenes)
+def training_set(config: Config, given: Scenes | None = None) -> Scenes | OwnRows:
+    """The scenes to train on, in memory unless they are a user's and need more than ``runtime.resident`` there."""
+    if given is not None or config.data.name not in BUILT_IN:
+        own = own_rows(config.data, "train", given)
+        if own.data.nbytes > config.runtime.resident * 2**20:
+            return own
+    return split(config.data, "train", given)
+
+
+def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> OwnRows:
+    """A user's data, cut into parts at random: a tenth each for validation and test, at most what was asked."""
+    if given is None and config.name == IN_MEMORY:
+        raise ValueError(
+            "this run was trained on scenes in memory, which it does not keep: hand them in again as train(scenes=...)"
+        )
+    own = open_data(config.name) if given is None else OwnData.of(given)
+    n = len(own)
     valid, test = min(config.valid, n // 10), min(config.test, n // 10)
     order = Key.of(config.seed).fold("split").permutation(n).numpy()
-    bounds = {"valid": (0, valid), "test": (valid, valid + test), "train": (valid + test, n)}[name]
-    return scenes[np.sort(order[slice(*bounds)])]
+    train = min(n, valid + test + config.train)
+    bounds = {"valid": (0, valid), "test": (valid, valid + test), "train": (valid + test, train)}[name]
+    return OwnRows(own, np.sort(order[slice(*bounds)]))
 
 
 def permutation(config: DataConfig, elements: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -54,22 +78,44 @@ def permuted(scenes: Scenes, config: DataConfig) -> Scenes:
     return replace(scenes, x=moved, groups=groups)
 
 
-def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes) -> Source:
+def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | OwnRows) -> Source:
     """Training batches for all seeds, on the device."""
-    key = Key.of(seeds, device)
+    key, model = Key.of(seeds, device), config.model
+    own = config.data.name not in BUILT_IN
+    chosen = _labelled(config, train, part) if config.class_cost and (own or config.data.labels) else None
+    if isinstance(train, OwnRows):
+        order = permutation(config.data, model.elements) if config.data.permuted else None
+        rows = HostRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
+        with_labels = None
+        if chosen is not None:
+            with_labels = HostRows(train, chosen, model, key.fold("labelled order"), part, order)
+        return HostSource(rows, with_labels)
     scenes: Source
     if config.data.mode == "fresh":
         scenes = FreshSource(_fresh(config.data, device), key.fold("scenes"), part)
     else:
-        scenes = FixedSource(_rows(train, device), key.fold("order"), part)
-    if not (config.class_cost and config.data.labels):
+        scenes = FixedSource(model.in_units(_rows(train, device)), key.fold("order"), part)
+    if chosen is None or train.classes is None:
         return scenes
-    if train.classes is None:
-        raise ValueError("class_cost is set but the training data has no classes")
-    chosen = data.labelled_subset(train.classes, config.data.labels, config.data.seed, config.model.classes)
     classes = torch.from_numpy(train.classes[chosen]).to(device).reshape(len(chosen), -1).long()
-    return LabelledSource(scenes, _rows(train, device)[torch.from_numpy(chosen).to(device)], classes,
-                          key.fold("labelled order"), part)  # fmt: skip
+    x = model.in_units(_rows(train, device)[torch.from_numpy(chosen).to(device)])
+    return LabelledSource(scenes, x, classes, key.fold("labelled order"), part)
+
+
+def _labelled(config: Config, train: Scenes | OwnRows, part: Part) -> Array:
+    """The labelled scenes: as many as asked, of a user's data all; fewer than a batch are repeated to fill one."""
+    classes, labels = train.classes, config.data.labels
+    if classes is None:
+        raise ValueError("class_cost is set but the training data has no classes")
+    if config.data.name in BUILT_IN:
+        chosen = data.labelled_subset(classes, labels, config.data.seed, config.model.classes)
+    else:
+        order = Key.of(config.data.seed).fold("labelled").permutation(len(classes)).numpy()
+        known = order[(classes.reshape(len(classes), -1)[order] >= 0).all(1)]
+        if not len(known):
+            raise ValueError("class_cost is set but no training scene has a label: give some, or set class_cost to 0")
+        chosen = np.sort(known[: labels or len(known)])
+    return np.tile(chosen, -(-part.batch // len(chosen))) if len(chosen) < part.batch else chosen
 
 
 def _rows(scenes: Scenes, device: torch.device) -> Tensor:

@@ -57,11 +57,11 @@ class Run:
         return one_seed(self.config.model, self.weights, index)
 
 
-def train(config: Config, out: str | Path | None = None) -> Run:
+def train(config: Config, out: str | Path | None = None, scenes: Scenes | None = None) -> Run:
     """Train every seed of a configuration at once, continuing a run that ``out`` already holds.
 
     Without ``out`` nothing is written. Ctrl-C and SIGTERM end it early: with ``out`` the state is saved first, and the
-    same call goes on from there.
+    same call goes on from there. ``scenes`` are your own in memory, in place of those the configuration names.
     """
     path = None if out is None else Path(out)
     with ExitStack() as stack:
@@ -72,21 +72,23 @@ def train(config: Config, out: str | Path | None = None) -> Run:
             stack.enter_context(folder.owned(path))
             folder.settle(path, config)
         wait_for_all(ranks)
-        return _Training(config, path, device, ranks).run()
+        return _Training(config, path, device, ranks, scenes).run()
 
 
 class _Training:
     """The parts of one call of ``train``."""
 
-    def __init__(self, config: Config, path: Path | None, device: torch.device, ranks: World) -> None:
+    def __init__(
+        self, config: Config, path: Path | None, device: torch.device, ranks: World, scenes: Scenes | None
+    ) -> None:
         self.config, self.path, self.device, self.ranks = config, path, device, ranks
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
         self.unlogged: list[Tensor] = []
         """Costs (updates, 3, S) that the next record will average."""
         self.state = self._state()
-        train_scenes = datasets.split(config.data, "train")
-        self.valid = datasets.split(config.data, "valid")
+        train_scenes = datasets.training_set(config, scenes)
+        self.valid = datasets.split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         if ranks.size > 1:
@@ -209,7 +211,7 @@ class _Training:
             board.write(self.state.step, means, self.seeds)
 
     def _evaluate(self, scenes: Scenes, records: Records | None, board: Board | None) -> Figures:
-        if not self.ranks.main:
+        if not self.ranks.main or not len(scenes):
             return {}
         config = self.config
         figures = evaluate_weights(
