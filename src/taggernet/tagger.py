@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,29 @@ class Tagger(nn.Module):
         from taggernet.storage import load_model
 
         return load_model(folder, device)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | PathLike[str], device: torch.device | str = "cpu", *, revision: str | None = None
+    ) -> Tagger:
+        """A shipped model by its name, or that of a model's folder, a run's folder (its first seed) or a Hub id."""
+        from taggernet.pretrained import load_pretrained
+
+        return load_pretrained(name, device, revision)
+
+    def push_to_hub(
+        self,
+        hub_id: str,
+        card: dict[str, Any] | None = None,
+        *,
+        half: bool = False,
+        private: bool = False,
+        message: str = "Upload a taggernet model",
+    ) -> str:
+        """Upload model.safetensors and config.json to the Hugging Face Hub; returns the address."""
+        from taggernet.pretrained import push
+
+        return push(self, hub_id, card, half=half, private=private, message=message)
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""

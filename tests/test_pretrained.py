@@ -1,0 +1,183 @@
+"""Models by name: shipped, in a folder, in a run, on a (simulated) Hub; what a wheel contains."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import numpy as np
+import pytest
+import torch
+
+from taggernet import pretrained
+from taggernet.storage import CARD, WEIGHTS
+from taggernet.tagger import Tagger, TaggerConfig
+
+ROOT = Path(__file__).parents[1]
+
+
+def tiny(seed: int = 0) -> Tagger:
+    torch.manual_seed(seed)
+    return Tagger(TaggerConfig(shape=(3, 4), widths=(8, 4), norm="layer"))
+
+
+def same(a: Tagger, b: Tagger, atol: float = 0.0) -> bool:
+    theirs = b.state_dict()
+    return all(torch.allclose(w, theirs[name], rtol=0, atol=atol) for name, w in a.state_dict().items())
+
+
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A weights folder with one shipped model, 'tiny'."""
+    folder = tmp_path / "weights"
+    tiny().save(folder / "tiny", {"recipe": "none"}, half=True)
+    monkeypatch.setattr(pretrained, "SHIPPED", folder)
+    return folder
+
+
+@pytest.fixture
+def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the Hub was asked")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+
+
+@pytest.mark.usefixtures("weights", "no_hub")
+def test_a_shipped_name_loads_and_wins_over_a_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny(1).save(tmp_path / "here" / "tiny")
+    monkeypatch.chdir(tmp_path / "here")
+    assert pretrained.shipped() == ["tiny"]
+    model = Tagger.from_pretrained("tiny")
+    assert same(model, tiny(), atol=1e-3)
+    assert model.w.dtype == torch.float32
+    assert same(Tagger.from_pretrained("./tiny"), tiny(1))
+    assert same(Tagger.from_pretrained(Path("tiny")), tiny(1))
+    x = np.eye(12)[:2].reshape(2, 3, 4)
+    assert model.group(x, groups=2, iterations=2).masks.shape == (2, 2, 3, 4)
+
+
+@pytest.mark.usefixtures("weights", "no_hub")
+def test_a_run_gives_its_first_seed(tmp_path: Path) -> None:
+    for seed in (10, 2):
+        tiny(seed).save(tmp_path / "run" / f"seed-{seed}")
+    (tmp_path / "run" / "config.json").write_text('{"optimiser": {}}')
+    assert same(Tagger.from_pretrained(tmp_path / "run"), tiny(2))
+    assert same(Tagger.from_pretrained(str(tmp_path / "run" / "seed-10")), tiny(10))
+
+
+@pytest.mark.usefixtures("weights", "no_hub", "without_typecheck")
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("tine", ValueError, "did you mean 'tiny'"),
+        ("elephants", ValueError, "give 'tiny', a folder that holds a model or a run, or a Hub id"),
+        ("", ValueError, "is empty"),
+        (7, TypeError, "not the name of a model"),
+        ("sub/missing", FileNotFoundError, "does not exist"),
+        ("/nowhere/at/all", FileNotFoundError, "does not exist"),
+        ("../../tiny", FileNotFoundError, "does not exist"),
+        ("sub", FileNotFoundError, "neither a model"),
+        ("sub/unfinished", ValueError, "not finished"),
+        ("sub/file", ValueError, "is a file"),
+    ],
+)
+def test_a_wrong_name_gets_one_sentence_and_no_network(
+    name: Any, kind: type[Exception], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub" / "unfinished").mkdir(parents=True)
+    (tmp_path / "sub" / "unfinished" / CARD).write_text('{"optimiser": {}}')
+    (tmp_path / "sub" / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=words) as caught:
+        Tagger.from_pretrained(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_hub_id_fetches_the_two_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def download(repo: str, **options: Any) -> str:
+        asked.update(repo=repo, **options)
+        return str(tiny(3).save(tmp_path / "cache"))
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert same(Tagger.from_pretrained("someone/some-model", revision="v1"), tiny(3))
+    assert asked == {"repo": "someone/some-model", "revision": "v1", "allow_patterns": [WEIGHTS, CARD]}
+
+
+def test_a_repository_without_a_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(tmp_path))
+    with pytest.raises(ValueError, match="not a taggernet model"):
+        Tagger.from_pretrained("someone/something-else")
+
+
+def test_offline_a_hub_id_gets_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*args: Any, **options: Any) -> str:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(OSError, match=r"could not be fetched from the Hub .* connect to the network") as caught:
+        Tagger.from_pretrained("someone/some-model")
+    assert "\n" not in str(caught.value)
+
+
+def test_push_uploads_what_from_pretrained_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    class Api:
+        def __init__(self, **options: Any) -> None:
+            pass
+
+        def create_repo(self, repo: str, **options: Any) -> None:
+            assert options == {"private": True, "exist_ok": True}
+            calls.append(repo)
+
+        def upload_folder(self, *, repo_id: str, folder_path: str, **options: Any) -> None:
+            calls.append(repo_id)
+            assert options["allow_patterns"] == [WEIGHTS, CARD]
+            shutil.copytree(folder_path, tmp_path / "uploaded")
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    address = tiny(4).push_to_hub("me/mine", {"note": "a test"}, private=True)
+    assert address.endswith("/me/mine")
+    assert calls == ["me/mine"] * 2
+    assert sorted(p.name for p in (tmp_path / "uploaded").iterdir()) == [CARD, WEIGHTS]
+    assert same(Tagger.from_pretrained(tmp_path / "uploaded"), tiny(4))
+
+
+def test_push_says_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Api:
+        def __init__(self, **options: Any) -> None:
+            pass
+
+        def create_repo(self, *args: Any, **options: Any) -> None:
+            raise PermissionError("401\nlong page")
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    with pytest.raises(OSError, match=r"could not be uploaded .*401.* log in") as caught:
+        tiny().push_to_hub("me/mine")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="not a Hub id"):
+        tiny().push_to_hub("just-a-name")
+
+
+def test_a_wheel_contains_the_weights(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, source)
+    tiny().save(source / "src" / "taggernet" / "weights" / "tiny", half=True)
+    code = f"import hatchling.build as b; print(b.build_wheel({str(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, timeout=120)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"taggernet/weights/tiny/{WEIGHTS}", f"taggernet/weights/tiny/{CARD}"} <= set(names)
