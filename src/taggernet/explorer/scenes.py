@@ -9,7 +9,7 @@ Which of the paper's data sets a model belongs to is read off its input: square 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ class Scene:
     classes: tuple[int, ...] = ()
 
 
+@runtime_checkable
 class Source(Protocol):
     """Where a page's scenes come from."""
 
@@ -108,7 +109,7 @@ class TextureScenes:
         moves = {1: np.zeros((1, 2), int), 2: np.array([[-MOVE, -MOVE], [MOVE, MOVE]])}.get(
             objects, chance.integers(-2 * MOVE, 2 * MOVE + 1, size=(objects, 2))
         )
-        opacity = [_moved(self.images[i] / 255, *move) for i, move in zip(chosen, moves, strict=True)]
+        opacity = [_moved(self.images[i] / 255, *move) for i, move in zip(chosen, moves.tolist(), strict=True)]
         classes = tuple(int(self.labels[i]) for i in chosen)
         return self._textured(np.stack(opacity), chance, _of(objects, "random digit"), classes)
 

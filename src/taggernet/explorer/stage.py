@@ -66,7 +66,8 @@ def _figure(name: str, title: str, caption: str, picture: str) -> str:
 
 def _facts(look: Look, iteration: int, removed: Sequence[int], shares: Array | None) -> str:
     if look.ami is None:
-        facts = [("AMI", "—", "the truth is unknown", "ami")]
+        why = "the truth is unknown" if look.scene.groups is None else "no element can be scored"
+        facts = [("AMI", "—", why, "ami")]
     else:
         facts = [("AMI", _two(look.ami[iteration]), "of at most 1", "ami")]
     facts.append(("Iteration", f"{iteration}", f"of {look.iterations}" if iteration else "the random start", "at"))
