@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import torch
 
 from taggernet.baselines import BASELINES, PAPER, BaselineConfig, baseline, fresh, main, quick, run_baseline
 from taggernet.baselines.model import errors, initial_weights, network
-from taggernet.baselines.sources import source, split, with_labels
+from taggernet.baselines.sources import known_scenes, source, split, with_labels
 from taggernet.data import fixture_digits, texture_mnist
 from taggernet.nets.classifiers import population_moments
 from taggernet.training import Diverged
@@ -110,9 +112,24 @@ def test_supervised_batches_have_no_unlabelled_scenes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "labelled", "expected"),
+    [("ladder", "fixed", 400), ("mlp", "fixed", 100), ("mlp", "fresh", 64), ("convnet", "fixed", 100)],
+)
+def test_only_the_ladder_knows_scenes_without_labels(name: str, labelled: Any, expected: int) -> None:
+    config = toy(f"{name}-texture-mnist-1-1k", labelled=labelled, statistics=64)
+    train = split(config, "train")
+    known = known_scenes(config, train, CPU)
+    assert known.shape == (expected, 784)
+    if labelled == "fixed" and name != "ladder":
+        assert train.classes is not None
+        np.testing.assert_array_equal(known, train.x[with_labels(config, train.classes)].reshape(100, -1))
+    assert len(known_scenes(replace(config, labels=400), train, CPU)) == 400
+
+
+@pytest.mark.parametrize(
     ("name", "updates", "changes", "bound"),
     [
-        ("ladder-mnist-1k", 120, {"widths": (60, 30)}, 0.3),
+        ("ladder-mnist-1k", 150, {"widths": (60, 30)}, 0.4),
         ("mlp-texture-mnist-1-50k", 100, {"widths": (60, 60), "data": "mnist"}, 0.3),
         ("convnet-texture-mnist-1-50k", 60, {"widths": (4, 4, 8, 8, 8, 8, 10), "data": "mnist"}, 0.4),
     ],
@@ -225,3 +242,34 @@ def test_the_command_writes_a_record(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["mlp-texture-mnist-3-1k"])
     assert ended.value.code == 2
     assert "did you mean mlp-texture-mnist-" in capsys.readouterr().err
+
+
+PROGRAM = """
+import torch
+from dataclasses import replace
+from taggernet.baselines import baseline, quick
+from taggernet.baselines.model import ClassifierObjective, initial_weights, network
+from taggernet.baselines.sources import source, split
+from taggernet.randomness import Key
+from taggernet.training.sources import Part
+from taggernet.training.update import TrainState, Update
+
+config = replace(quick(baseline("ladder-texture-mnist-2-1k-fresh")), widths=(20, 10), permuted=True)
+model, device = network(config), torch.device("cpu")
+state = TrainState.fresh(initial_weights(model, config.seed_list, device), ema=False)
+batches = source(config, split(config, "train"), device)
+update = Update(ClassifierObjective(model), batches, state, config.optimiser, Key.of(config.seed_list), Part.of(20))
+batches.prepare(0)
+plain = update._cost(update.live, update.step)
+traced = torch.compile(update._cost, fullgraph=True, dynamic=False, backend="eager")(update.live, update.step)
+assert all(torch.equal(one, other) for one, other in zip(plain, traced, strict=True))
+print("same")
+"""
+
+
+@pytest.mark.slow
+def test_an_update_compiles_without_a_break() -> None:
+    """In a process of its own, as the shape checks of the other tests cannot be traced."""
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "same"

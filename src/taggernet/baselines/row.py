@@ -24,7 +24,7 @@ from torch import Tensor
 from taggernet.baselines.model import ClassifierObjective, Weights, errors, initial_weights, network
 from taggernet.baselines.recipes import BaselineConfig, baseline
 from taggernet.baselines.recipes import quick as toy_version
-from taggernet.baselines.sources import source, split, tensors, with_labels
+from taggernet.baselines.sources import known_scenes, source, split
 from taggernet.data import Scenes
 from taggernet.nets.classifiers import Moments, population_moments
 from taggernet.randomness import Key
@@ -96,11 +96,7 @@ class _Training:
             half=config.precision == "bfloat16" or (config.precision == "auto" and on_cuda),
             compiled=config.compile == "yes" or (config.compile == "auto" and on_cuda),
         )
-        x, _ = tensors(train, self.device)
-        if config.method != "ladder":  # a supervised method knows no other scenes, not even their statistics
-            assert train.classes is not None
-            x = x[torch.from_numpy(with_labels(config, train.classes)).to(self.device)]
-        self.x = x
+        self.x = known_scenes(config, train, self.device)
         self.chosen: Weights = {name: w.detach().clone() for name, w in self.state.evaluated.items()}
         self.chosen_at = [0] * config.seeds
         self.best = [float("inf")] * config.seeds

@@ -124,6 +124,18 @@ def source(config: BaselineConfig, train: Scenes, device: torch.device) -> Basel
     return BaselineSource(labelled, Rows((x, classes), key.fold("order"), part))
 
 
+def known_scenes(config: BaselineConfig, train: Scenes, device: torch.device) -> Tensor:
+    """The x (n, N) whose statistics a method may know: a supervised one has seen no scenes without labels."""
+    x, _ = tensors(train, device)
+    if config.method == "ladder" or config.labels == len(train):
+        return x
+    if config.labelled == "fresh":
+        key = Key.of(config.data_seed, device).fold("statistics")
+        return _composer(config, device, config.labels)(key, config.statistics)[0]
+    assert train.classes is not None
+    return x[torch.from_numpy(with_labels(config, train.classes)).to(device)]
+
+
 def _composer(
     config: BaselineConfig, device: torch.device, labels: int | None = None
 ) -> Callable[[Key, int], tuple[Tensor, Tensor]]:
