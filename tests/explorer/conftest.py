@@ -53,7 +53,7 @@ def _models() -> dict[str, Tagger]:
     }
     with torch.no_grad():
         for model in models.values():
-            for weights in model.mapping.parameters():  # type: ignore[attr-defined]
+            for weights in model.mapping.parameters():
                 weights += 0.5 * torch.randn_like(weights)
     return models
 

@@ -210,6 +210,8 @@ def test_the_classes_of_each_group(visit: Visit, served: Any) -> None:
         bars = page.locator(f"[data-group='{k}'] .tn-bar > span")
         heights = [float(bars.nth(c).get_attribute("style")[len("height:") : -1]) for c in range(10)]
         np.testing.assert_allclose(heights, 100 * shares[k] / shares.max(), atol=0.1)
+        drawn = [bars.nth(c).evaluate("e => e.getBoundingClientRect().height") for c in range(10)]
+        np.testing.assert_allclose(drawn, np.maximum(48 * shares[k] / shares.max(), 2), atol=1)
     best = int(shares.sum(0).argmax())
     assert page.locator("[data-fact=reads] strong").inner_text().startswith(f"{best} (")
 

@@ -15,9 +15,9 @@ from taggernet.explorer.canvas import asset
 from taggernet.explorer.contest import Contest
 from taggernet.explorer.guard import LARGEST_REQUEST, Guard
 from taggernet.explorer.looking import Explorer
+from taggernet.explorer.opening import open_model
 from taggernet.explorer.page import build
 from taggernet.explorer.scenes import TextureScenes, source_for
-from taggernet.storage import CARD, WEIGHTS, read_json
 from taggernet.tagger import Tagger
 
 SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
@@ -73,25 +73,6 @@ class Page:
 
     def close(self) -> None:
         self.blocks.close(verbose=False)
-
-
-def open_model(model: Tagger | str | Path) -> tuple[Tagger, str, str]:
-    """The model, its name for the page, and the recipe on its card ('' if unknown)."""
-    if isinstance(model, Tagger):
-        return model, "model", ""
-    folder = Path(model)
-    if not (folder / WEIGHTS).is_file():
-        from taggernet.training.folder import models_of
-
-        seeds = models_of(folder) if folder.is_dir() else []
-        if seeds:
-            return open_model(seeds[0])
-        shipped = getattr(Tagger, "from_pretrained", None)
-        if shipped is not None and not folder.exists():
-            return shipped(str(model)), str(model), str(model)
-        raise FileNotFoundError(f"{folder} holds no model ({WEIGHTS} is missing): name a folder that one was saved to")
-    recipe = str(read_json(folder / CARD).get("card", {}).get("recipe", ""))
-    return Tagger.load(folder), recipe or folder.name, recipe
 
 
 def page_for(model: Tagger | str | Path, scenes: Scenes | None = None) -> Any:

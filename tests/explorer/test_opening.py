@@ -1,0 +1,37 @@
+"""What the page can be opened for, and what is said where it cannot."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from taggernet import Tagger, TaggerConfig
+from taggernet.explorer import launch
+from taggernet.explorer.opening import open_model
+
+MODEL = Tagger(TaggerConfig(shape=(10, 10), widths=(8, 4)))
+
+
+def test_a_model_is_shown_as_it_is() -> None:
+    assert open_model(MODEL) == (MODEL, "model", "")
+
+
+def test_the_folder_of_a_model_or_of_a_run(tmp_path: Path) -> None:
+    MODEL.save(tmp_path / "run" / "seed-0", {"recipe": "small"})
+    MODEL.save(tmp_path / "plain")
+    for folder, name, recipe in (("run", "small", "small"), ("run/seed-0", "small", "small"), ("plain", "plain", "")):
+        model, shown, found = open_model(tmp_path / folder)
+        assert (model.config, shown, found) == (MODEL.config, name, recipe)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="holds no model"):
+        open_model(tmp_path)
+
+
+def test_a_machine_without_gradio_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gradio", None)
+    with pytest.raises(OSError, match=r"pip install 'taggernet\[web\]'"):
+        launch(MODEL, open_browser=False)
