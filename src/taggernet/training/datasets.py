@@ -107,7 +107,9 @@ def _labelled(config: Config, train: Scenes | OwnRows, part: Part) -> Array:
     classes, labels = train.classes, config.data.labels
     if classes is None:
         raise ValueError("class_cost is set but the training data has no classes")
-    if config.data.name in BUILT_IN:
+    if config.data.name in BUILT_IN and labels >= len(classes):
+        chosen = np.arange(len(classes))
+    elif config.data.name in BUILT_IN:
         chosen = data.labelled_subset(classes, labels, config.data.seed, config.model.classes)
     else:
         order = Key.of(config.data.seed).fold("labelled").permutation(len(classes)).numpy()
