@@ -53,8 +53,9 @@ def _models() -> dict[str, Tagger]:
     }
     with torch.no_grad():
         for model in models.values():
-            for weights in model.mapping.parameters():
-                weights += 0.5 * torch.randn_like(weights)
+            for weights in model.parameters():
+                if weights is not model.w:  # the variance stays what it was
+                    weights.add_(0.5 * torch.randn_like(weights))
     return models
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_a_group_that_does_not_exist_cannot_be_pressed(group: int) -> None:
     ],
 )
 @pytest.mark.usefixtures("without_typecheck")
-def test_what_is_out_of_bounds_is_refused(explorer: Explorer, change: dict[str, object], sentence: str) -> None:
+def test_what_is_out_of_bounds_is_refused(explorer: Explorer, change: dict[str, Any], sentence: str) -> None:
     settings = Settings(**{"noise": 0.0, "groups": 3, "iterations": 4, **change})
     with pytest.raises((ValueError, TypeError), match=sentence):
         explorer.look(Choice(), settings)

@@ -40,6 +40,10 @@ def shows(page: Any, pixels: Pixels, picture: str, expected: Any) -> None:
     until(page, lambda: bool((pixels(page.locator(picture)) == expected).all()), f"{picture} as expected")
 
 
+def has(page: Any, what: str, count: int) -> None:
+    until(page, lambda: page.locator(what).count() == count, f"{count} of {what}")
+
+
 def set_number(page: Any, name: str, value: object) -> None:
     field = page.locator(f"#{name} input[type=number]")
     field.fill(str(value))
@@ -74,7 +78,10 @@ def test_draw_with_the_mouse(visit: Visit, pixels: Pixels) -> None:
     page = visit("shapes")
     page.get_by_role("tab", name="Draw").click()
     box = page.locator("canvas").bounding_box()
-    at = lambda row, col: (box["x"] + (col + 0.5) * box["width"] / 10, box["y"] + (row + 0.5) * box["height"] / 10)  # noqa: E731
+
+    def at(row: int, col: int) -> tuple[float, float]:
+        return box["x"] + (col + 0.5) * box["width"] / 10, box["y"] + (row + 0.5) * box["height"] / 10
+
     page.mouse.move(*at(0, 0))
     page.mouse.down()
     page.mouse.move(*at(0, 4))
@@ -134,10 +141,10 @@ def test_noise_groups_and_iterations(visit: Visit, pixels: Pixels) -> None:
     assert 10 < (pixels(page.locator(INPUT)) != as_ink(x)).any(-1).sum() < 50
     for groups in (8, 2):
         set_number(page, "tn-k", groups)
-        until(page, lambda groups=groups: page.locator("[data-group]").count() == groups, "K cards")
+        has(page, "[data-group]", groups)
     for iterations in (10, 1):
         set_number(page, "tn-t", iterations)
-        until(page, lambda t=iterations: page.locator("[data-iteration]").count() == t + 1, "T + 1 frames")
+        has(page, "[data-iteration]", iterations + 1)
         assert page.locator("#tn-shown input[type=range]").get_attribute("max") == str(iterations)
     noisy = page.locator(INPUT).get_attribute("src")
     page.get_by_role("button", name="New noise").click()
@@ -222,7 +229,10 @@ def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: A
     scenes = data.texture_mnist(2, "test", 0, images=images, labels=labels, n=1000)
     model = served["textures"].model
     page.get_by_role("tab", name="You against the network").click()
-    error = lambda who: page.locator(f"[data-error={who}] strong").inner_text()  # noqa: E731
+
+    def error(who: str) -> str:
+        return str(page.locator(f"[data-error={who}] strong").inner_text())
+
     assert (error("you"), error("human")) == ("—", "30.0 %")
     page.wait_for_timeout(500)  # everyone is dealt scenes of their own when the page has opened
     networks = []
@@ -241,7 +251,8 @@ def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: A
             page.get_by_role("checkbox", name=str(digit), exact=True).check()
         page.get_by_role("button", name="Answer").click()
         page.get_by_text("Both right" if right else "Neither digit").wait_for()
-        until(page, lambda a=answered: error("you") == ("0.0 %" if a == 1 else "50.0 %"), "your error")
+        expected = "0.0 %" if answered == 1 else "50.0 %"
+        page.locator("[data-error=you] strong", has_text=expected).wait_for()
         assert error("network") == f"{100 * np.mean(networks):.1f} %"
         page.get_by_role("button", name="Next scene").last.click()
     page.get_by_text("Scene 3", exact=True).wait_for()
@@ -253,7 +264,7 @@ def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: A
 def test_a_group_has_one_colour_everywhere(visit: Visit, pixels: Pixels, name: str) -> None:
     page = visit(name)
     set_number(page, "tn-k", 8)
-    until(page, lambda: page.locator("[data-group]").count() == 8, "8 cards")
+    has(page, "[data-group]", 8)
     for k, colour in enumerate(GROUP_COLOURS):
         components = (rgb(colour) * 255 + 0.5).astype(int).tolist()
         expected = f"rgb({', '.join(map(str, components))})"
