@@ -25,7 +25,7 @@ def setup(source: Source, shape: tuple[int, ...]) -> dict[str, Any]:
         if mask.shape[0] <= rows and mask.shape[1] <= cols
     ]
     brush = 1 if max(shape) <= FINE else 3
-    return {"rows": rows, "cols": cols, "pens": len(source.pens), "stamps": stamps, "brush": brush}
+    return {"rows": rows, "cols": cols, "stamps": stamps, "brush": brush}
 
 
 def template(source: Source, shape: tuple[int, ...]) -> str:

@@ -1,5 +1,5 @@
 // A grid of cells to draw on with mouse, finger or keys. `cells` holds 0 for paper, else the number of the pen.
-const { rows, cols, pens, stamps, brush } = props.setup;
+const { rows, cols, stamps, brush } = props.setup;
 const canvas = element.querySelector('canvas');
 const said = element.querySelector('[aria-live]');
 const context = canvas.getContext('2d');
@@ -27,7 +27,7 @@ function footprint(row, col) {
     const left = Math.min(Math.max(col - (width >> 1), 0), cols - width);
     return mask.flatMap((line, r) => line.flatMap((on, c) => (on ? [[top + r, left + c]] : [])));
   }
-  if (brush === 1 || kind === 'eraser' && brush === 1) return [[row, col]];
+  if (brush === 1) return [[row, col]];
   return [[0, 0], [0, 1], [1, 0], [0, -1], [-1, 0]].map(([r, c]) => [row + r, col + c]).filter(([r, c]) => inside(r, c));
 }
 
@@ -54,7 +54,7 @@ function draw() {
   for (let c = 1; c < cols; c++) { context.moveTo(c * SCALE + .5, 0); context.lineTo(c * SCALE + .5, canvas.height); }
   for (let r = 1; r < rows; r++) { context.moveTo(0, r * SCALE + .5); context.lineTo(canvas.width, r * SCALE + .5); }
   context.stroke();
-  const at = document.activeElement === canvas && !hover ? cursor : hover;
+  const at = !hover && canvas.matches(':focus-visible') ? cursor : hover;
   if (!at) return;
   context.fillStyle = 'rgba(37,99,235,.30)';
   for (const [r, c] of footprint(at.row, at.col)) context.fillRect(c * SCALE, r * SCALE, SCALE, SCALE);
@@ -102,7 +102,7 @@ canvas.addEventListener('pointerdown', (event) => {
 });
 canvas.addEventListener('pointermove', (event) => {
   hover = place(event);
-  if (drawing && !drawing.stamp) { line(drawing.last, hover); drawing.last = hover; }
+  if (drawing && !drawing.stamp) { line(drawing.last, hover); drawing.last = cursor = hover; }
   draw();
 });
 const end = () => { if (drawing) { drawing = null; send(); } };
