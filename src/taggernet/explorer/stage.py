@@ -100,7 +100,9 @@ def _groups(painter: Painter, look: Look, iteration: int, removed: Sequence[int]
             ("m", "is where", img(painter.mask(m[k], k), f"Group {k + 1}: where it is, m")),
             ("m·z", "adds", img(painter.alone(z[k], m[k], k), f"Group {k + 1}: what it adds, m times z")),
         )
-        cells = "".join(f'<span class="tn-cell">{p}<span><i>{s}</i> <small>{t}</small></span></span>' for s, t, p in pictures)
+        cells = "".join(
+            f'<span class="tn-cell">{p}<span><i>{s}</i> <small>{t}</small></span></span>' for s, t, p in pictures
+        )
         bars = _bars(shares[k], top) if shares is not None else ""
         cards.append(
             f'<button type="button" class="tn-card" data-group="{k}" data-focus="group-{k}" '
