@@ -85,9 +85,7 @@ def main() -> None:
 
     device = torch.device(arguments.device)
     true, pred = labellings(arguments.scenes, arguments.seed, device)
-    some_true, some_pred = (
-        labels[:SKLEARN_SCENES].flatten(1).to(torch.int64).cpu().numpy() for labels in (true, pred)
-    )
+    some_true, some_pred = (labels[:SKLEARN_SCENES].flatten(1).to(torch.int64).cpu().numpy() for labels in (true, pred))
 
     ours = timed(lambda: adjusted_mutual_information(true, pred), arguments.repeats, device)
     theirs = timed(lambda: sklearn_loop(some_true, some_pred), arguments.repeats, torch.device("cpu"))

@@ -151,9 +151,7 @@ def test_coincident_scenes_are_found() -> None:
 
 def test_the_record_holds_every_seed_and_their_spread(tmp_path: Path) -> None:
     out = tmp_path / "new" / "rc.json"
-    words = (
-        "--seeds 2 --train 200 --valid 20 --test 30 --iterations 2 --scenes.epochs 1 --single-shapes.epochs 1"
-    )
+    words = "--seeds 2 --train 200 --valid 20 --test 30 --iterations 2 --scenes.epochs 1 --single-shapes.epochs 1"
     main([*words.split(), "--no-progress", "--out", str(out)])
     record = json.loads(out.read_text())
     for mode in ("scenes", "single_shapes"):

@@ -179,9 +179,7 @@ def test_bad_npz_files_are_refused(
     assert not (tmp_path / "unpickled").exists()
 
 
-def test_zip_bombs_are_refused_before_they_are_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zip_bombs_are_refused_before_they_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "bomb.npz"
     write_zip(path, {"x.npy": header("(1000, 10000)") + bytes(10_000_000)})
     monkeypatch.setattr(files, "_read_stream", lambda *_: pytest.fail("was unpacked"))

@@ -153,9 +153,7 @@ def test_each_digit_is_used_once_per_place_and_lap() -> None:
     digits=st.integers(1, 2),
 )
 @settings(max_examples=15, deadline=None)
-def test_a_batch_of_seeds_and_an_offset_equal_each_seed_alone(
-    seeds: list[int], start: int, digits: int
-) -> None:
+def test_a_batch_of_seeds_and_an_offset_equal_each_seed_alone(seeds: list[int], start: int, digits: int) -> None:
     images, labels = digits_of("test")
     bank = texture_bank()
     together = fresh_texture_mnist(Key.of(seeds), images, labels, bank, 5, digits, start=torch.tensor(start))

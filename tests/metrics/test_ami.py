@@ -36,9 +36,7 @@ def sklearn_ari(true: Labels, pred: Labels, unscored: int | None) -> NDArray[np.
     return np.array([adjusted_rand_score(row[k], groups[k]) for row, groups, k in rows])
 
 
-def noisy_labels(
-    scenes: int, elements: int, labels: int, groups: int, seed: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def noisy_labels(scenes: int, elements: int, labels: int, groups: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Predictions from random to perfect, one degree per scene."""
     rng = np.random.default_rng(seed)
     true = rng.integers(0, labels + 1, (scenes, elements))
@@ -58,9 +56,7 @@ def test_ami_equals_scikit_learn(average: ami.Average, elements: int, labels: in
         np.testing.assert_allclose(found, sklearn_ami(true, pred, unscored, average), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("elements", "labels", "groups"), [(5, 2, 3), (400, 3, 4), (784, 50, 40), (60, 40, 5)]
-)
+@pytest.mark.parametrize(("elements", "labels", "groups"), [(5, 2, 3), (400, 3, 4), (784, 50, 40), (60, 40, 5)])
 def test_ari_equals_scikit_learn(elements: int, labels: int, groups: int) -> None:
     true, pred = noisy_labels(30, elements, labels, groups, seed=elements)
     for unscored in (0, None):
@@ -107,9 +103,7 @@ def test_empty_scenes_score_one_and_no_scenes_give_no_scores(score: Callable[...
 def test_expected_mutual_information_is_the_mean_over_all_deals() -> None:
     true, pred = [0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 1, 1, 2]
     deals = [mutual_info_score(true, deal) for deal in set(permutations(pred))]
-    found = ami.expected_mutual_information(
-        torch.tensor([[3, 2, 2]]), torch.tensor([[2, 4, 1, 0]]), torch.tensor([7])
-    )
+    found = ami.expected_mutual_information(torch.tensor([[3, 2, 2]]), torch.tensor([[2, 4, 1, 0]]), torch.tensor([7]))
     np.testing.assert_allclose(found.item(), np.mean(deals), rtol=0, atol=1e-12)
 
 
@@ -152,9 +146,7 @@ def devices() -> list[str]:
 
 @pytest.mark.parametrize("device", devices())
 @pytest.mark.parametrize("score", SCORES)
-def test_tensors_give_tensors_on_their_device_and_arrays_arrays(
-    score: Callable[..., Any], device: str
-) -> None:
+def test_tensors_give_tensors_on_their_device_and_arrays_arrays(score: Callable[..., Any], device: str) -> None:
     true, pred = (labels.reshape(12, 5, 8) for labels in noisy_labels(12, 40, 3, 4, seed=4))
     arrays = score(true, pred)
     tensors = score(torch.tensor(true, device=device), torch.tensor(pred, device=device))
@@ -188,9 +180,7 @@ def labellings(draw: st.DrawFn) -> tuple[Labels, Labels]:
 def test_scores_are_symmetric_and_at_most_one(pair: tuple[Labels, Labels], average: ami.Average) -> None:
     true, pred = pair
     found = adjusted_mutual_information(true, pred, None, average)
-    np.testing.assert_allclose(
-        adjusted_mutual_information(pred, true, None, average), found, rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(adjusted_mutual_information(pred, true, None, average), found, rtol=0, atol=1e-12)
     assert -1 <= found[0] <= 1 + 1e-9
     rand = adjusted_rand_index(true, pred, None)
     np.testing.assert_allclose(adjusted_rand_index(pred, true, None), rand, rtol=0, atol=1e-12)

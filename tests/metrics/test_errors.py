@@ -24,16 +24,12 @@ def by_hand(probabilities: NDArray[np.float64], digits: NDArray[np.int64]) -> fl
     return sum(digit not in ranked[:2] for digit in digits.tolist()) / 2
 
 
-probabilities_ = hnp.arrays(
-    np.float64, (6, CLASSES), elements=st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
-)
+probabilities_ = hnp.arrays(np.float64, (6, CLASSES), elements=st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 1.0]))
 digits_ = hnp.arrays(np.int64, (6, 2), elements=st.integers(0, CLASSES - 1))
 
 
 @given(probabilities_, digits_)
-def test_errors_follow_their_definition(
-    probabilities: NDArray[np.float64], digits: NDArray[np.int64]
-) -> None:
+def test_errors_follow_their_definition(probabilities: NDArray[np.float64], digits: NDArray[np.int64]) -> None:
     expected = [by_hand(row, pair) for row, pair in zip(probabilities, digits, strict=True)]
     assert top2_error(probabilities, digits).tolist() == expected
     assert classification_error(probabilities, digits).tolist() == expected

@@ -163,8 +163,7 @@ def test_bfloat16_products_agree_with_float32(norm: Any) -> None:
     """Training hands in bfloat16 copies of the weights; what comes out is float32 and near."""
     mapping, x = ladder(norm=norm, gate="stable"), rows(count=64)
     rounded = {
-        name: p.bfloat16() if p.ndim == 2 and name.endswith("weight") else p
-        for name, p in mapping.named_parameters()
+        name: p.bfloat16() if p.ndim == 2 and name.endswith("weight") else p for name, p in mapping.named_parameters()
     }
     half = functional_call(mapping, rounded, (x,))
     full = mapping(x)

@@ -38,14 +38,10 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Scenes:
         raise ValueError(f"{path} is empty: write it again")
     readers = {".npz": _read_npz, ".npy": _read_npy, ".h5": _read_h5, ".hdf5": _read_h5}
     if path.suffix.lower() not in readers:
-        raise ValueError(
-            f"{path} has the ending {path.suffix!r}, expected .npz, .npy or .h5: convert it first"
-        )
+        raise ValueError(f"{path} has the ending {path.suffix!r}, expected .npz, .npy or .h5: convert it first")
     arrays = readers[path.suffix.lower()](path, limit)
     kind = arrays.pop("kind", None)
-    details = {
-        name.removeprefix(_DETAIL): arrays.pop(name) for name in list(arrays) if name.startswith(_DETAIL)
-    }
+    details = {name.removeprefix(_DETAIL): arrays.pop(name) for name in list(arrays) if name.startswith(_DETAIL)}
     try:
         return Scenes.of(
             arrays["x"],
@@ -127,9 +123,7 @@ def _member_name(path: Path, member: zipfile.ZipInfo) -> str:
 
 def _check_packing(path: Path, member: zipfile.ZipInfo) -> None:
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(
-            f"{path} is encrypted or packed in an unusual way: write it with numpy.savez_compressed"
-        )
+        raise ValueError(f"{path} is encrypted or packed in an unusual way: write it with numpy.savez_compressed")
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -151,8 +145,7 @@ def _check_sizes(path: Path, unpacked: int, stored: int, limit: int) -> None:
         )
     if unpacked > _MODEST and unpacked > _RATIO * max(stored, 1):
         raise ValueError(
-            f"{path} would unpack {stored:,} bytes to {unpacked:,}, as no real scenes do: "
-            f"write it uncompressed"
+            f"{path} would unpack {stored:,} bytes to {unpacked:,}, as no real scenes do: write it uncompressed"
         )
 
 
@@ -176,9 +169,7 @@ def _read_header(path: Path, name: str, stream: BufferedIOBase) -> tuple[tuple[i
             raise ValueError(f"version {version}")
         shape, _, dtype = read(stream)
     except (ValueError, SyntaxError, TypeError, EOFError) as error:
-        raise ValueError(
-            f"{path}: {name!r} is not a whole .npy array ({error}): write or fetch it again"
-        ) from None
+        raise ValueError(f"{path}: {name!r} is not a whole .npy array ({error}): write or fetch it again") from None
     _check_dtype(path, name, dtype)
     if any(size < 0 for size in shape):
         raise ValueError(f"{path}: {name!r} declares the shape {shape}: write it again")
@@ -190,8 +181,7 @@ def _read_stream(path: Path, name: str, stream: BufferedIOBase, total: int) -> A
     expected = math.prod(shape) * dtype.itemsize
     if stream.tell() + expected != total:
         raise ValueError(
-            f"{path}: {name!r} declares {expected:,} bytes but {total - stream.tell():,} are there: "
-            f"write it again"
+            f"{path}: {name!r} declares {expected:,} bytes but {total - stream.tell():,} are there: write it again"
         )
     stream.seek(0)
     return np.lib.format.read_array(stream, allow_pickle=False)
@@ -232,9 +222,7 @@ def _read_kind(path: Path, file: Any) -> Array:
     """Only a string of fixed length: a variable one lets a damaged file send HDF5 round for ever."""
     attribute = file.attrs.get_id("kind")
     if attribute.shape != () or attribute.dtype.kind != "S" or attribute.dtype.itemsize > 16:
-        raise TypeError(
-            f"{path}: the attribute 'kind' is not a short string: write it as numpy.bytes_('real')"
-        )
+        raise TypeError(f"{path}: the attribute 'kind' is not a short string: write it as numpy.bytes_('real')")
     return np.array(file.attrs["kind"].decode("ascii", "replace"))
 
 
@@ -243,9 +231,7 @@ def _check_dataset(path: Path, name: str, file: Any) -> Any:
 
     data = file.get(name) if isinstance(file.get(name, getlink=True), h5py.HardLink) else None
     if not isinstance(data, h5py.Dataset) or data.external or data.is_virtual:
-        raise ValueError(
-            f"{path}: {name!r} is not an array stored in the file itself: write it as a plain dataset"
-        )
+        raise ValueError(f"{path}: {name!r} is not an array stored in the file itself: write it as a plain dataset")
     if data.shape is None:
         raise ValueError(f"{path}: {name!r} is empty: write it again")
     _check_dtype(path, name, data.dtype)

@@ -169,9 +169,7 @@ def _read(path: Path, file: _File) -> bytes:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             content = stream.read(file.bytes + 1)  # a larger one is wrong anyway, and might be a bomb
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} was cut short or is damaged ({error}): delete it and fetch it again"
-        ) from None
+        raise ValueError(f"{path} was cut short or is damaged ({error}): delete it and fetch it again") from None
     if hashlib.md5(content, usedforsecurity=False).hexdigest() != file.md5:
         raise ValueError(f"{path} is not the original MNIST file (md5 differs): delete it and fetch it again")
     return content

@@ -56,9 +56,7 @@ class Scenes:
             groups=None if groups is None else _check_groups(groups, values.shape),
             classes=None if classes is None else _check_classes(classes, len(values)),
             kind=found,
-            details={
-                name: _check_detail(name, value, len(values)) for name, value in (details or {}).items()
-            },
+            details={name: _check_detail(name, value, len(values)) for name, value in (details or {}).items()},
         )
 
     def __len__(self) -> int:
@@ -150,9 +148,7 @@ def one_thread() -> Iterator[None]:
 def check_count(name: str, value: object, *, low: int = 0, high: int | None = None) -> int:
     """An integer argument within its bounds, or one clear sentence."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(
-            f"{name} must be an integer, got {type(value).__name__}: pass e.g. {name}={max(low, 1)}"
-        )
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}: pass e.g. {name}={max(low, 1)}")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name}={value} was given, but it must be {allowed}")
@@ -176,8 +172,7 @@ def _as_array(name: str, value: object) -> Array:
         array = np.asanyarray(value)
     except ValueError as error:
         raise ValueError(
-            f"{name} could not be read as an array ({error}): "
-            f"pass one array in which every scene has the same shape"
+            f"{name} could not be read as an array ({error}): pass one array in which every scene has the same shape"
         ) from None
     if array.dtype.kind not in "biuf":
         raise TypeError(
@@ -193,13 +188,10 @@ def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
     array = _as_array("x", x)
     if array.ndim < 2:
         raise ValueError(
-            f"x has shape {array.shape}, expected (n, ...) with one scene per row: "
-            f"for a single scene pass x[None]"
+            f"x has shape {array.shape}, expected (n, ...) with one scene per row: for a single scene pass x[None]"
         )
     if array.size == 0:
-        raise ValueError(
-            f"x is empty (shape {array.shape}): pass at least one scene with at least one element"
-        )
+        raise ValueError(f"x is empty (shape {array.shape}): pass at least one scene with at least one element")
     binary = True
     rows = max(1, _CHUNK // (array.size // len(array)))
     for begin in range(0, len(array), rows):
@@ -215,8 +207,7 @@ def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
         binary = binary and bool(((part == 0) | (part == 1)).all())
     if kind == "binary" and not binary:
         raise ValueError(
-            "kind='binary' was given, but x holds values other than 0 and 1: "
-            "threshold x first, or pass kind='real'"
+            "kind='binary' was given, but x holds values other than 0 and 1: threshold x first, or pass kind='real'"
         )
     found: Kind = "binary" if binary and kind != "real" else "real"
     return array.astype(np.uint8 if found == "binary" else np.float32, copy=False), found
@@ -225,17 +216,11 @@ def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
 def _check_groups(groups: object, shape: tuple[int, ...]) -> Array:
     array = _as_array("groups", groups)
     if array.dtype.kind not in "iu":
-        raise TypeError(
-            f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1"
-        )
+        raise TypeError(f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1")
     if array.shape != shape:
-        raise ValueError(
-            f"groups has shape {array.shape}, but x has {shape}: pass one group number per element of x"
-        )
+        raise ValueError(f"groups has shape {array.shape}, but x has {shape}: pass one group number per element of x")
     if array.min() < 0:
-        raise ValueError(
-            f"groups holds {array.min()}, expected 0 (unscored) or more: number the groups from 1"
-        )
+        raise ValueError(f"groups holds {array.min()}, expected 0 (unscored) or more: number the groups from 1")
     return array
 
 
@@ -248,16 +233,12 @@ def _check_classes(classes: object, n: int) -> Array:
     if len(array) != n:
         raise ValueError(f"classes has {len(array)} rows, but x has {n} scenes: pass one row per scene")
     if array.min() < -1:
-        raise ValueError(
-            f"classes holds {array.min()}, expected 0 or more, or -1 for a scene without a label"
-        )
+        raise ValueError(f"classes holds {array.min()}, expected 0 or more, or -1 for a scene without a label")
     return array.astype(np.int64, copy=False)
 
 
 def _check_detail(name: str, value: object, n: int) -> Array:
     array = _as_array(name, value)
     if array.ndim < 1 or len(array) != n:
-        raise ValueError(
-            f"detail {name!r} has shape {array.shape}, but there are {n} scenes: one row per scene"
-        )
+        raise ValueError(f"detail {name!r} has shape {array.shape}, but there are {n} scenes: one row per scene")
     return array

@@ -96,9 +96,7 @@ def _scenes_of(
         down_right = pad(opacity[..., 1, :-MOVE, :-MOVE], (MOVE, 0, MOVE, 0))
         second_below = key.fold(_BELOW).integers(2, n, start=start)[..., None]  # (*key, n, 1) of 0 and 1
         swap = second_below[..., None].bool()
-        opacity = torch.stack(
-            [torch.where(swap, down_right, up_left), torch.where(swap, up_left, down_right)], dim=-3
-        )
+        opacity = torch.stack([torch.where(swap, down_right, up_left), torch.where(swap, up_left, down_right)], dim=-3)
         if classes is not None:
             order = torch.cat([second_below, 1 - second_below], dim=-1)
             classes = torch.gather(classes, -1, order)
@@ -153,9 +151,7 @@ def texture_mnist(
 
     key = Key.of(seed).fold(f"texture-mnist-{digits}", split)
     bank = texture_bank()
-    index = torch.stack(
-        [_order(key.fold(_DIGIT, place), len(pictures), n) for place in range(digits)], dim=-1
-    )
+    index = torch.stack([_order(key.fold(_DIGIT, place), len(pictures), n) for place in range(digits)], dim=-1)
 
     x = np.empty((n, SIDE, SIDE), dtype=np.float32)
     groups = np.empty((n, SIDE, SIDE), dtype=np.uint8)
@@ -182,9 +178,7 @@ def _check_digits(images: object, labels: object) -> tuple[Tensor, Tensor | None
         raise ValueError(f"images has shape {pictures.shape}, expected (n, {SIDE}, {SIDE}) with n at least 1")
     if pictures.dtype.kind == "f":
         if not (pictures.min() >= 0 and pictures.max() <= 1):
-            raise ValueError(
-                "images holds values outside 0 .. 1 (or NaN): scale them, or pass uint8 0 .. 255"
-            )
+            raise ValueError("images holds values outside 0 .. 1 (or NaN): scale them, or pass uint8 0 .. 255")
         pictures = pictures.astype(np.float32, copy=False)
     elif pictures.dtype != np.uint8:
         raise TypeError(f"images has dtype {pictures.dtype}, expected uint8 (0 .. 255) or float (0 .. 1)")
@@ -194,7 +188,5 @@ def _check_digits(images: object, labels: object) -> tuple[Tensor, Tensor | None
     if marks.dtype.kind not in "iu":
         raise TypeError(f"labels has dtype {marks.dtype}, expected integers")
     if marks.shape != (len(pictures),):
-        raise ValueError(
-            f"labels has shape {marks.shape}, but there are {len(pictures)} images: one label each"
-        )
+        raise ValueError(f"labels has shape {marks.shape}, but there are {len(pictures)} images: one label each")
     return torch.from_numpy(np.ascontiguousarray(pictures)), torch.from_numpy(marks.astype(np.int64))

@@ -82,9 +82,7 @@ def _ari(counts: Contingency) -> Float64[Tensor, "B"]:
     return (2 * (tp * tn - fn * fp) / torch.where(agree, 1.0, chance)).masked_fill(agree, 1.0)
 
 
-def _mean(
-    first: Float64[Tensor, "B"], second: Float64[Tensor, "B"], average: Average
-) -> Float64[Tensor, "B"]:
+def _mean(first: Float64[Tensor, "B"], second: Float64[Tensor, "B"], average: Average) -> Float64[Tensor, "B"]:
     match average:
         case "max":
             return torch.maximum(first, second)

@@ -30,9 +30,7 @@ def to_tensors(**arrays: AnyArray) -> list[Tensor]:
     if len(set(places.values())) > 1:
         given = " and ".join(f"{name} is {place}" for name, place in places.items())
         raise TypeError(f"{given}, but one kind on one device is expected: convert one of them first")
-    return [
-        array if isinstance(array, Tensor) else _from_numpy(name, array) for name, array in arrays.items()
-    ]
+    return [array if isinstance(array, Tensor) else _from_numpy(name, array) for name, array in arrays.items()]
 
 
 def _from_numpy(name: str, array: NDArray[Any]) -> Tensor:

@@ -55,8 +55,7 @@ def check_labels(true: AnyArray, pred: AnyArray, unscored: int | None) -> tuple[
     """Both labellings as tensors (B, N), or one sentence on what is wrong with them."""
     if unscored is not None and (isinstance(unscored, bool) or not isinstance(unscored, int)):
         raise TypeError(
-            f"unscored is {unscored!r}, but the integer label to leave out, or None to score every element, "
-            f"is expected"
+            f"unscored is {unscored!r}, but the integer label to leave out, or None to score every element, is expected"
         )
     true_labels, pred_labels = to_tensors(true=true, pred=pred)
     require_integers("true", true_labels)
@@ -93,9 +92,7 @@ def contingencies(
     step = max(1, block_size(true.device) // max(elements, rows * columns))
     for part_true, part_pred in zip(torch.split(true, step), torch.split(pred, step), strict=True):
         scored = None if unscored is None else part_true != unscored
-        yield _tabulate(
-            _number(part_true, true_low), _number(part_pred, pred_low), scored, rows=rows, columns=columns
-        )
+        yield _tabulate(_number(part_true, true_low), _number(part_pred, pred_low), scored, rows=rows, columns=columns)
 
 
 def _label_range(labels: Shaped[Tensor, "B N"]) -> tuple[int | None, int]:

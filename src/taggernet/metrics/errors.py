@@ -75,8 +75,7 @@ def _check(probabilities: AnyArray, classes: AnyArray, digits: int | None) -> tu
         )
     if bool(scores.isnan().any()):
         raise ValueError(
-            "probabilities contain NaN, but numbers that can be ranked are expected: "
-            "check whether training diverged"
+            "probabilities contain NaN, but numbers that can be ranked are expected: check whether training diverged"
         )
     truth = truth.to(torch.int64)
     if truth.numel() and not 0 <= int(truth.min()) <= int(truth.max()) < scores.shape[1]:

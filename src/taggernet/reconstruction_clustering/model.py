@@ -65,9 +65,7 @@ class RCConfig:
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise ValueError(f"lr={self.lr} is not a learning rate: give a positive number, e.g. 1e-3")
         if not math.isfinite(self.output_bias):
-            raise ValueError(
-                f"output_bias={self.output_bias} is not a log-odds: give a finite number, e.g. -2"
-            )
+            raise ValueError(f"output_bias={self.output_bias} is not a log-odds: give a finite number, e.g. -2")
         check_choice("e_step", self.e_step, get_args(EStep))
         SaltAndPepper(self.noise)
 
@@ -123,9 +121,7 @@ class ReconstructionClustering:
             if position == 0:
                 order = key.fold("order", epoch).permutation(len(rows))
             clean = rows[order[position * config.batch : (position + 1) * config.batch]].float()
-            loss = F.binary_cross_entropy_with_logits(
-                network(noise.apply(clean, key.fold("noise", step))), clean
-            )
+            loss = F.binary_cross_entropy_with_logits(network(noise.apply(clean, key.fold("noise", step))), clean)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -141,9 +137,7 @@ class ReconstructionClustering:
         return self
 
     @torch.no_grad()
-    def group(
-        self, x: Any, groups: int = 3, iterations: int = 20, *, seed: int = 0, batch_size: int = 500
-    ) -> Grouping:
+    def group(self, x: Any, groups: int = 3, iterations: int = 20, *, seed: int = 0, batch_size: int = 500) -> Grouping:
         """Split each input into groups; ``masks`` are gamma, ``reconstructions`` the copies' outputs.
 
         x: (B, ...) of 0 and 1, numpy or torch; what comes out is of the same kind, on the same device.

@@ -187,9 +187,7 @@ def _provenance(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _command(
-    config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path("results/table1/rc.json")
-) -> None:
+def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path("results/table1/rc.json")) -> None:
     """Reconstruction Clustering on Shapes, trained on scenes and on single shapes: the RC row of Table 1b.
 
     Args:
