@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | reproduce | data.
+"""The command line: taggernet demo | train | evaluate | reproduce | export | data.
 
 Errors that a user can mend are one or two lines on stderr and exit status 2; --debug shows the traceback.
 """
@@ -87,6 +87,20 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Export:
+    """Write a model as ONNX: the whole loop, and beside it one step."""
+
+    model: Annotated[str, tyro.conf.Positional]
+    """A shipped model's name, the folder of a model or a run, or a Hub id."""
+    to: Path
+    """The file for the loop, e.g. model.onnx; the step goes to model.step.onnx."""
+    iterations: int = 5
+    """T where the caller does not say; batch and K are always the caller's."""
+    overwrite: bool = False
+    """Replace files that are already there."""
+
+
+@dataclass(frozen=True)
 class Reproduce:
     """Everything from data to the finished table or figure of the paper."""
 
@@ -129,6 +143,7 @@ def _dispatch(args: list[str]) -> None:
         "evaluate": (Evaluate, _evaluate),
         "data": (Data, _data),
         "reproduce": (Reproduce, _reproduce),
+        "export": (Export, _export),
     }
     if args and args[0] == "train":
         return _train(args[1:])
@@ -248,6 +263,15 @@ def _data(options: Data) -> None:
         scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
+
+
+def _export(options: Export) -> None:
+    from taggernet.export import export
+    from taggernet.tagger import Tagger
+
+    model = Tagger.from_pretrained(options.model)
+    whole, single = export(model, options.to, options.iterations, overwrite=options.overwrite)
+    print(f"the loop is in {whole}, one step in {single}")
 
 
 def _reproduce(options: Reproduce) -> None:

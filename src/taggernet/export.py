@@ -1,0 +1,198 @@
+"""A model as ONNX: one step, and the whole loop; batch, K and T stay free.
+
+# B batch · K groups · N elements · T iterations · C classes
+
+    step   x, z, fed, m             ->  z_next, fed_next, m_next [, shares (B, K, C)]
+    loop   x, start [, iterations]  ->  masks, reconstructions [, classes (B, C)]
+
+Everything is (B, K, N) but ``x``, which is (B, N): the step's in the model's units, as it is one of many; the loop's in
+the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K are the
+first masks; its shape decides K. ``iterations`` is T and may be left out. The step begins with such masks and with z
+and fed at the data's mean. BatchNorm models depend on what shares their batch, here as everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from taggernet.storage import write_durably
+from taggernet.tag import State, step
+from taggernet.tagger import MAX_ITERATIONS, Tagger, _check_count
+from taggernet.tagger_config import TaggerConfig
+
+
+class Step(nn.Module):
+    """One iteration of the TAG loop."""
+
+    def __init__(self, model: Tagger) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor) -> tuple[Tensor, ...]:
+        model = self.model
+        state = step(model.mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v)
+        found = (state.z, state.fed, state.m)
+        return (*found, model.class_shares(state)) if model.config.classes else found
+
+
+def export(
+    model: Tagger, path: str | PathLike[str], iterations: int = 5, *, overwrite: bool = False
+) -> tuple[Path, Path]:
+    """Write NAME.onnx, the loop (``iterations`` is its default T), and NAME.step.onnx, one iteration; returns both."""
+    _check_count("iterations", iterations, MAX_ITERATIONS)
+    whole = Path(path)
+    if whole.suffix.lower() != ".onnx":
+        raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")
+    if not whole.parent.is_dir():
+        raise FileNotFoundError(f"the folder {whole.parent} does not exist: create it first")
+    single = whole.with_name(whole.stem + ".step.onnx")
+    for existing in (whole, single):
+        if existing.exists() and not overwrite:
+            raise FileExistsError(f"{existing} exists already: choose another name, or say overwrite")
+    onnx = _onnx()
+    one = _traced(model)
+    for file, proto in ((whole, _loop(one, model.config, iterations)), (single, one)):
+        onnx.checker.check_model(proto, full_check=True)
+        content = proto.SerializeToString()
+        write_durably(file, lambda temporary, content=content: temporary.write_bytes(content))
+    return whole, single
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnxscript  # noqa: F401  which torch's exporter needs
+    except ImportError:
+        raise OSError("exporting needs onnx and onnxscript: pip install 'taggernet[onnx]'") from None
+    return onnx
+
+
+def _traced(model: Tagger) -> Any:
+    """One iteration as ONNX.
+
+    Torch's own optimisation is off: it takes the 1e-10 that the norms add to a variance for nothing and leaves it out.
+    """
+    config = model.config
+    device = model.w.device
+    x, *groups = torch.zeros(2, config.elements), *(torch.zeros(2, 3, config.elements) for _ in range(3))
+    batch, k = torch.export.Dim("batch"), torch.export.Dim("groups")
+    try:
+        with _quietly():
+            program = torch.onnx.export(
+                Step(model.cpu().eval()),
+                (x, *groups),
+                input_names=["x", "z", "fed", "m"],
+                output_names=["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])],
+                dynamic_shapes={"x": {0: batch}} | {name: {0: batch, 1: k} for name in ("z", "fed", "m")},
+                dynamo=True,
+                external_data=False,
+                optimize=False,
+                verbose=False,
+            )
+    finally:
+        model.to(device)
+    assert program is not None
+    return program.model_proto
+
+
+def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
+    """The step as the body of ONNX's Loop, between the user's units and the model's.
+
+    Names of its own begin with 'loop.', as the body sees them beside its own.
+    """
+    onnx = _onnx()
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    number, flag = onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL
+    shape = ["batch", "groups", config.elements]
+    nodes = [onnx.NodeProto.FromString(n.SerializeToString()) for n in one.graph.node]
+    for each in nodes:
+        each.input[:] = ["loop.x_in_units" if name == "x" else name for name in each.input]
+    shares = ["shares"] if config.classes else []
+    body = onnx.helper.make_graph(
+        [*nodes, node("Identity", ["loop.go_on"], ["loop.go_on_next"])],
+        "iteration",
+        [value("loop.iteration", onnx.TensorProto.INT64, []), value("loop.go_on", flag, [])]
+        + [value(name, number, shape) for name in ("z", "fed", "m")],
+        [value("loop.go_on_next", flag, []), *one.graph.output],
+        value_info=list(one.graph.value_info),
+    )
+    constants = {
+        "iterations": np.array(iterations, np.int64),
+        "loop.always": np.array(True),
+        "loop.mean": np.array(config.mean, np.float32),
+        "loop.offset": np.array(config.offset, np.float32),
+        "loop.scale": np.array(config.scale, np.float32),
+        "loop.last": np.array(-1, np.int64),
+        "loop.over_groups": np.array([1], np.int64),
+    }
+    around = [
+        node("Sub", ["x", "loop.offset"], ["loop.x_centred"]),
+        node("Div", ["loop.x_centred", "loop.scale"], ["loop.x_in_units"]),
+        node("Softmax", ["start"], ["loop.first_m"], axis=1),
+        node("Shape", ["start"], ["loop.first_shape"]),
+        node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"]),
+        node(
+            "Loop",
+            ["iterations", "loop.always", "loop.first_z", "loop.first_z", "loop.first_m"],
+            ["loop.last_z", "loop.last_fed", "masks", *(["loop.all_shares"] if shares else [])],
+            body=body,
+        ),
+        node("Mul", ["loop.last_z", "loop.scale"], ["loop.z_scaled"]),
+        node("Add", ["loop.z_scaled", "loop.offset"], ["reconstructions"]),
+    ]
+    outputs = [value("masks", number, shape), value("reconstructions", number, shape)]
+    if shares:
+        around += [
+            node("Gather", ["loop.all_shares", "loop.last"], ["loop.last_shares"], axis=0),
+            node("ReduceSum", ["loop.last_shares", "loop.over_groups"], ["classes"], keepdims=0),
+        ]
+        outputs.append(value("classes", number, ["batch", config.classes]))
+    inputs = [value("x", number, ["batch", config.elements]), value("start", number, shape)]
+    graph = onnx.helper.make_graph(
+        around,
+        "tagger",
+        [*inputs, value("iterations", onnx.TensorProto.INT64, [])],  # with a default below, so it may be left out
+        outputs,
+        [*one.graph.initializer, *(onnx.numpy_helper.from_array(array, name) for name, array in constants.items())],
+    )
+    return onnx.helper.make_model(
+        graph, opset_imports=list(one.opset_import), ir_version=one.ir_version, functions=list(one.functions)
+    )
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """The exporter prints progress and warns of its own workings; errors still come through."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def session(path: str | PathLike[str], threads: int = 0) -> Any:
+    """An onnxruntime session on the CPU; ``threads`` 0 leaves the choice to it."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise OSError("running an exported model needs onnxruntime: pip install 'taggernet[onnx]'") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # it warns that iterations has a default
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,127 @@
+"""Exported models give onnxruntime what torch computes, for any batch, K and T."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from taggernet.cli import main
+from taggernet.data import Scenes
+from taggernet.export import Step, export, session
+from taggernet.own_data import config_for
+from taggernet.randomness import Key
+from taggernet.tagger import Tagger
+from taggernet.training import train
+
+pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.usefixtures("without_typecheck")  # torch.export cannot trace it
+
+KEY = Key.of(0).fold("masks")
+"""The stream from which ``Tagger.group`` draws its first masks for seed 0."""
+
+
+@cache
+def model_of(kind: str, norm: str, classes: int = 0) -> Tagger:
+    """Trained a little, as the combinators of a fresh Ladder are zero, and so is all that follows.
+
+    LayerNorm's masks are still nearly flat by then, so its weights are shaken and its masks sharpened.
+    """
+    scenes = Scenes.of(inputs(kind, 200), classes=np.arange(200) % 3)
+    config = config_for(scenes)
+    units = {"offset": 3.0, "scale": 2.0} if kind == "real" else {}
+    config = replace(
+        config,
+        model=replace(config.model, shape=(4, 5), widths=(32, 16), norm=norm, classes=classes, **units),
+        optimiser=replace(config.optimiser, updates=60, batch=50, lr=5e-3, warmup=0),
+        runtime=replace(config.runtime, progress=False, device="cpu"),
+        class_cost=0.5 if classes else 0.0,
+        iterations=2,
+    )
+    model = train(config, scenes=scenes).model()
+    if norm == "layer":
+        torch.manual_seed(0)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight += 0.3 * torch.randn_like(weight)
+            model.mapping.m_scale *= 10
+    return model
+
+
+def inputs(kind: str, batch: int) -> Any:
+    rng = np.random.default_rng(batch)
+    x = rng.normal(3, 2, (batch, 20)) if kind == "real" else rng.random((batch, 20)) > 0.6
+    return x.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "norm", "classes"),
+    [("binary", "layer", 0), ("binary", "batch", 3), ("real", "layer", 3), ("real", "batch", 0)],
+)
+def test_onnxruntime_agrees(kind: str, norm: str, classes: int, tmp_path: Path) -> None:
+    model = model_of(kind, norm, classes)
+    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    for batch, groups, iterations in ((7, 2, 5), (100, 4, 5), (2, 5, 1), (3, 3, 8)):
+        x = inputs(kind, batch)
+        out = model.group(x, groups, iterations)
+        assert np.ptp(out.masks) > 0.05  # a constant would prove nothing
+        start = model.start(batch, groups, KEY).m_pre.numpy()
+        fed = {"x": x, "start": start} | ({} if iterations == 5 else {"iterations": np.array(iterations)})
+        masks, reconstructions, *more = whole.run(None, fed)
+        np.testing.assert_allclose(masks, out.masks, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(reconstructions, out.reconstructions, rtol=0, atol=1e-3)
+        if classes:
+            np.testing.assert_allclose(more[0], model.predict(x, groups, iterations), rtol=0, atol=1e-4)
+
+        rows = model.config.in_units(torch.from_numpy(x))
+        state = model.start(batch, groups, KEY)
+        names = ("x", "z", "fed", "m")
+        tensors = (rows, state.z, state.fed, state.m)
+        stepped = single.run(None, {name: t.numpy() for name, t in zip(names, tensors, strict=True)})
+        with torch.no_grad():
+            for ours, theirs in zip(stepped, Step(model)(*tensors), strict=True):
+                np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_steps_make_the_loop(tmp_path: Path) -> None:
+    model = model_of("binary", "layer")
+    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx", 3))
+    x, state = inputs("binary", 4), model.start(4, 3, KEY)
+    z, fed, m = (t.numpy() for t in (state.z, state.fed, state.m))
+    for _ in range(3):
+        z, fed, m = single.run(None, {"x": x, "z": z, "fed": fed, "m": m})
+    np.testing.assert_allclose(whole.run(None, {"x": x, "start": state.m_pre.numpy()})[0], m, rtol=0, atol=1e-5)
+
+
+def test_the_command_exports_and_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model_of("real", "layer").save(tmp_path / "run" / "seed-0")
+    target = tmp_path / "model.onnx"
+    assert main(["export", str(tmp_path / "run"), "--to", str(target), "--iterations", "2"]) == 0
+    assert "model.step.onnx" in capsys.readouterr().out
+    before = target.read_bytes()
+    assert main(["export", str(tmp_path / "run"), "--to", str(target)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert target.read_bytes() == before
+    assert main(["export", str(tmp_path / "run"), "--to", str(target), "--overwrite"]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.onnx", "model.step.onnx", "run"]
+
+
+@pytest.mark.parametrize(
+    ("target", "iterations", "kind", "words"),
+    [
+        ("model.bin", 5, ValueError, "does not end in .onnx"),
+        ("missing/model.onnx", 5, FileNotFoundError, "does not exist"),
+        ("model.onnx", 0, ValueError, "out of range"),
+    ],
+)
+def test_bad_targets_get_one_sentence(
+    target: str, iterations: int, kind: type[Exception], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=words):
+        export(model_of("binary", "layer"), tmp_path / target, iterations)
+    assert not list(tmp_path.iterdir())
