@@ -92,7 +92,7 @@ def configure(found: Found) -> Config:
     groups = min(8, max(2, s.groups)) if s.groups else 4
     return Config(
         recipe=Path(found.name).name,
-        model=_model(s, data.shape, widths, classes),
+        model=model_for(s, data.shape, widths, classes),
         data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out),
         optimiser=OptimiserConfig(
             lr=2e-3 if widths[0] <= 500 else 1e-3,
@@ -109,7 +109,7 @@ def configure(found: Found) -> Config:
     )
 
 
-def _model(s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int) -> TaggerConfig:
+def model_for(s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int) -> TaggerConfig:
     if s.kind == "binary":
         return TaggerConfig(shape, "binary", widths, classes, norm="layer", noise=0.2, mean=s.mean)
     if s.low >= 0 and s.high <= 1:
