@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | reproduce | export | data.
+"""The command line: taggernet demo | train | evaluate | reproduce | explore | export | data.
 
 Errors that a user can mend are one or two lines on stderr and exit status 2; --debug shows the traceback.
 """
@@ -101,6 +101,20 @@ class Export:
 
 
 @dataclass(frozen=True)
+class Explore:
+    """Open a page in the browser to watch groups form, take one away, or draw a scene."""
+
+    model: Annotated[str, tyro.conf.Positional]
+    """A model's folder, a run's folder, or the name of a shipped model."""
+    host: str = "127.0.0.1"
+    """Address to listen on; the default lets in nobody but this machine."""
+    port: int | None = None
+    """Port; by default the first free one from 7860."""
+    open_browser: bool = True
+    """Open the page in the browser at once."""
+
+
+@dataclass(frozen=True)
 class Reproduce:
     """Everything from data to the finished table or figure of the paper."""
 
@@ -143,6 +157,7 @@ def _dispatch(args: list[str]) -> None:
         "evaluate": (Evaluate, _evaluate),
         "data": (Data, _data),
         "reproduce": (Reproduce, _reproduce),
+        "explore": (Explore, _explore),
         "export": (Export, _export),
     }
     if args and args[0] == "train":
@@ -156,7 +171,7 @@ def _dispatch(args: list[str]) -> None:
         return action(_parse(options, f"taggernet {args[0]}", args[1:]))
     if args and args[0] not in ("-h", "--help"):
         raise ValueError(f"there is no command {args[0]!r}: choose one of {', '.join(['train', *commands])}")
-    summary = {name: (options.__doc__ or "").split(",")[0] for name, (options, _) in commands.items()}
+    summary = {name: (options.__doc__ or "").splitlines()[0] for name, (options, _) in commands.items()}
     summary["train"] = "Train a recipe or on a file of your own, or go on with a run."
     print("usage: taggernet COMMAND ... (each has --help)\n")
     for name, text in summary.items():
@@ -272,6 +287,12 @@ def _export(options: Export) -> None:
     model = Tagger.from_pretrained(options.model)
     whole, single = export(model, options.to, options.iterations, overwrite=options.overwrite)
     print(f"the loop is in {whole}, one step in {single}")
+
+
+def _explore(options: Explore) -> None:
+    from taggernet.explorer import launch
+
+    launch(options.model, host=options.host, port=options.port, open_browser=options.open_browser)
 
 
 def _reproduce(options: Reproduce) -> None:
