@@ -109,7 +109,7 @@ class Tagger(nn.Module):
                 part = self.corruption.apply(part, key.fold("noise"), first)
             state = self.start(len(part), groups, key.fold("masks"), first)
             histories.append([state, *self.iterate(part, state, iterations)])
-        history = tuple(_join([h[i] for h in histories], origin) for i in range(iterations + 1))
+        history = tuple(joined([h[i] for h in histories], origin) for i in range(iterations + 1))
         return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
 
     @torch.no_grad()
@@ -211,7 +211,9 @@ def _check_count(name: str, value: object, most: int) -> None:
         raise ValueError(f"{name}={value} is out of range: give a number from 1 to {most}")
 
 
-def _join(states: list[State], device: torch.device) -> State:
+def joined(states: list[State], device: torch.device) -> State:
+    """The states of several batches as one."""
+
     def join(parts: list[Tensor]) -> Tensor:
         return torch.cat(parts).to(device)
 

@@ -1,0 +1,244 @@
+"""scikit-learn's front: a transformer that groups and a classifier that learns from few labels.
+
+# n samples · N features · K groups · C classes
+
+Departures from ``Tagger``: every sample starts from the same random masks, so that its result depends on nothing but
+itself, and LayerNorm is the default for the same reason (with ``norm="batch"`` a sample's result depends on those it
+is given with). Samples are rows; a shape they may have had is not needed, as nothing here knows of neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from taggernet.data import Scenes
+from taggernet.data.own import OwnData, survey
+from taggernet.data.scenes import Array
+from taggernet.nets.norm import NormKind
+from taggernet.own_data import model_for
+from taggernet.randomness import Key
+from taggernet.tag import Grouping, State
+from taggernet.tagger import Tagger, joined
+from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train
+from taggernet.training.datasets import IN_MEMORY
+
+UNLABELLED = -1
+
+
+class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
+    """What both share: parameters, training, and the loop from common first masks."""
+
+    def __init__(
+        self,
+        n_groups: int = 4,
+        *,
+        widths: tuple[int, ...] = (64, 32),
+        kind: str = "auto",
+        norm: str = "layer",
+        noise: float | None = None,
+        iterations: int = 3,
+        test_iterations: int = 5,
+        learning_rate: float = 5e-3,
+        batch_size: int = 50,
+        updates: int = 200,
+        random_state: Any = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.n_groups = n_groups
+        self.widths = widths
+        self.kind = kind
+        self.norm = norm
+        self.noise = noise
+        self.iterations = iterations
+        self.test_iterations = test_iterations
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.updates = updates
+        self.random_state = random_state
+        self.device = device
+
+    # --- fit ---------------------------------------------------------------------------------------------
+
+    def _train(self, x: Array, classes: Array | None, n_classes: int, class_cost: float) -> None:
+        """Learn from rows; ``classes`` -1 where there is none."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        scenes = Scenes.of(x, classes=classes, kind=None if self.kind == "auto" else self.kind)
+        found = survey(OwnData.of(scenes), None if self.kind == "auto" else self.kind)
+        model = model_for(found, (x.shape[1],), tuple(self.widths), n_classes)
+        norm = cast(NormKind, self.norm)  # TaggerConfig checks it
+        model = replace(model, norm=norm, noise=model.noise if self.noise is None else self.noise)
+        config = Config(
+            recipe=type(self).__name__,
+            model=model,
+            data=DataConfig(name=IN_MEMORY, train=len(x), valid=0, test=0),
+            optimiser=OptimiserConfig(
+                lr=self.learning_rate,
+                batch=min(self.batch_size, len(x)),
+                updates=self.updates,
+                schedule="cosine",
+                clip=1.0,
+            ),
+            runtime=RuntimeConfig(self.device, progress=False, evaluate_every=0, checkpoint_every=0),
+            groups=self.n_groups,
+            iterations=self.iterations,
+            class_cost=class_cost,
+            first_seed=seed,
+        )
+        run = train(config, scenes=scenes)
+        if not run.finished:
+            raise KeyboardInterrupt
+        self.model_: Tagger = run.model()
+        self.n_iter_ = run.step
+
+    # --- use ---------------------------------------------------------------------------------------------
+
+    def _checked(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+
+    @torch.no_grad()
+    def _states(self, X: Any, batch: int = 500) -> list[State]:
+        """The loop on each batch of rows: all its states joined, the common first masks in front."""
+        x, model = self._checked(X), self.model_
+        rows, _, _ = model._rows(x)
+        one = model.start(1, self.n_groups, Key.of(0).fold("masks"))
+        parts: list[list[State]] = []
+        for begin in range(0, len(rows), batch):
+            part = rows[begin : begin + batch]
+            z, m, m_pre = (t.expand(len(part), -1, -1) for t in (one.z, one.m, one.m_pre))
+            first = State(z=z, m=m, fed=z, m_pre=m_pre)
+            parts.append([first, *model.iterate(part, first, self.test_iterations)])
+        return [joined(list(states), rows.device) for states in zip(*parts, strict=True)]
+
+    def group(self, X: Any) -> Grouping:
+        """All there is to know of the groups: masks, reconstructions, labels, history (K, N as the last dimensions)."""
+        states = self._states(X)
+        config = self.model_.config
+        return Grouping(tuple(states), config.shape, True, (config.offset, config.scale))
+
+
+class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEstimator):  # type: ignore[misc]
+    """Learns without labels to split each sample into groups; ``transform`` gives the masks as (n, K * N).
+
+    Parameters: ``n_groups`` K; ``widths`` of the Ladder; ``kind`` 'binary', 'real' or 'auto'; ``norm`` 'layer' or
+    'batch'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training and
+    ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
+    ``device`` to train on. The defaults suit a first look; real use wants thousands of updates.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> TaggerGrouper:
+        """Learn from the rows of X; y is not looked at."""
+        x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2))
+        self._train(x, None, 0, 0.0)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_groups * self.n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]  # masks are float32 whatever X is
+        return tags
+
+    def transform(self, X: Any) -> Array:
+        """The masks, (n, K * N): the first N columns belong to the first group."""
+        masks: Tensor = self._states(X)[-1].m
+        return masks.flatten(1).numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood per element of X, denoised from a corrupted copy; higher is better."""
+        x = self._checked(X)
+        rows, _, _ = self.model_._rows(x)
+        with torch.no_grad():
+            key = Key.of(0).fold("score")
+            noisy = self.model_.corruption.apply(rows, key.fold("noise"))
+            state = self.model_.start(len(rows), self.n_groups, key.fold("masks"))
+            *_, last = self.model_.iterate(noisy, state, self.test_iterations)
+            return -float(self.model_.cost(rows, last).mean())
+
+
+class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
+    """Learns from all samples and from the labels of some: y = -1 marks a sample without one.
+
+    Only where y holds -1 and 1 and nothing else are both classes, as is usual for two of them.
+
+    Parameters as for TaggerGrouper, and ``class_cost``, the weight of the classification beside the denoising.
+    """
+
+    def __init__(
+        self,
+        n_groups: int = 2,
+        *,
+        widths: tuple[int, ...] = (64, 32),
+        kind: str = "auto",
+        norm: str = "layer",
+        noise: float | None = None,
+        iterations: int = 2,
+        test_iterations: int = 2,
+        learning_rate: float = 5e-3,
+        batch_size: int = 50,
+        updates: int = 200,
+        class_cost: float = 1.0,
+        random_state: Any = 0,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(
+            n_groups, widths=widths, kind=kind, norm=norm, noise=noise, iterations=iterations,
+            test_iterations=test_iterations, learning_rate=learning_rate, batch_size=batch_size, updates=updates,
+            random_state=random_state, device=device,
+        )  # fmt: skip
+        self.class_cost = class_cost
+
+    def fit(self, X: Any, y: Any) -> TaggerClassifier:
+        """Learn from the rows of X and the labels in y that are not -1."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        check_classification_targets(y)
+        known = _labelled(y)
+        if not known.any():
+            raise ValueError("y holds no label, only -1: give the class of some samples, or use TaggerGrouper")
+        if not known.all() and len(np.unique(y[known])) < 2:
+            raise ValueError("y holds one class and -1 for no label: give samples of two classes or more")
+        self.classes_, numbers = np.unique(y[known], return_inverse=True)
+        classes = np.full(len(y), UNLABELLED)
+        classes[known] = numbers
+        if not self.class_cost > 0:
+            raise ValueError(f"class_cost={self.class_cost} must be positive: without it no class is learned")
+        self._train(np.asarray(X), classes, len(self.classes_), float(self.class_cost))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """(n, C): the probability of each of ``classes_``."""
+        states = self._states(X)
+        p = self.model_.class_probabilities(states[-1]).double().numpy()
+        return np.asarray(p / p.sum(1, keepdims=True))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row."""
+        best = self.predict_proba(X).argmax(1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy over the samples that have a label."""
+        y = np.asarray(y)
+        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _labelled(y)
+        if not known.any():
+            raise ValueError("y holds no label, only -1: a score needs the true class of some samples")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(self.predict(X)[known] == y[known], weights=weight))
+
+
+def _labelled(y: Array) -> Array:
+    """Which samples have a label; only numbers can say that they have none."""
+    if y.dtype.kind not in "if" or set(np.unique(y)) == {UNLABELLED, 1}:
+        return np.ones(len(y), bool)
+    return np.asarray(y != UNLABELLED)

@@ -1,0 +1,118 @@
+"""scikit-learn's own checks, and what they do not check: labels, pipelines, searches, pickles."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from taggernet.estimators import TaggerClassifier, TaggerGrouper
+
+pytestmark = pytest.mark.usefixtures("without_typecheck")
+
+
+@parametrize_with_checks([TaggerGrouper(updates=20), TaggerClassifier(updates=20)])
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's checks warn of what they try
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def blobs(n: int = 200, seed: int = 0) -> tuple[Any, Any]:
+    x, y = make_blobs(n, 6, centers=3, cluster_std=0.5, random_state=seed)
+    return x, y
+
+
+def test_masks_are_flat_shares_of_each_feature() -> None:
+    x, _ = blobs()
+    grouper = TaggerGrouper(3, updates=5).fit(x)
+    masks = grouper.transform(x)
+    assert masks.shape == (200, 18)
+    np.testing.assert_allclose(masks.reshape(200, 3, 6).sum(1), 1, atol=1e-5)
+    out = grouper.group(x)
+    np.testing.assert_array_equal(out.masks.reshape(200, -1), masks)
+    assert out.reconstructions.shape == (200, 3, 6)
+    assert len(out.history) == grouper.test_iterations + 1
+    assert len(grouper.get_feature_names_out()) == 18
+
+
+def test_training_raises_the_score() -> None:
+    x, _ = blobs()
+    short, long = (TaggerGrouper(2, updates=updates).fit(x).score(x) for updates in (1, 150))
+    assert long > short + 0.1
+
+
+def test_few_labels_suffice() -> None:
+    x, y = blobs()
+    some = np.full_like(y, -1)
+    some[:12] = y[:12]
+    assert len(set(y[:12])) == 3
+    model = TaggerClassifier(updates=80).fit(x, some)
+    assert list(model.classes_) == [0, 1, 2]
+    assert model.score(x, y) > 0.9
+    unlabelled = np.where(np.arange(200) < 50, y, -1)
+    assert model.score(x, unlabelled) == np.mean(model.predict(x[:50]) == y[:50])
+    np.testing.assert_allclose(model.predict_proba(x).sum(1), 1)
+
+
+def test_names_and_two_signs_are_classes() -> None:
+    x, y = blobs(60)
+    names = np.array(["ant", "bee", "cow"])[y]
+    assert set(TaggerClassifier(updates=5).fit(x, names).predict(x)) <= set(names)
+    signs = np.where(y == 0, -1, 1)
+    assert list(TaggerClassifier(updates=5).fit(x, signs).classes_) == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "words"), [(np.full(60, -1), "holds no label"), (np.where(np.arange(60) < 9, 2, -1), "one class and -1")]
+)
+def test_labels_that_teach_nothing_are_refused(y: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TaggerClassifier(updates=5).fit(blobs(60)[0], y)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"norm": "none"}, "norm='none'"),
+        ({"kind": "odd"}, "kind='odd'"),
+        ({"kind": "binary"}, "0 and 1"),
+        ({"updates": 0}, "updates=0"),
+        ({"n_groups": 0}, "groups=0"),
+        ({"widths": (3,)}, "widths"),
+    ],
+)
+def test_bad_parameters_get_one_sentence(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TaggerGrouper(**options).fit(blobs(60)[0])
+
+
+def test_in_a_pipeline_and_a_search() -> None:
+    x, y = blobs(90)
+    pipeline = make_pipeline(StandardScaler(), TaggerClassifier(updates=30))
+    search = GridSearchCV(pipeline, {"taggerclassifier__n_groups": [1, 2]}, cv=2, error_score="raise").fit(x, y)
+    assert search.best_score_ > 0.6
+    grouping = GridSearchCV(TaggerGrouper(updates=5), {"noise": [0.2, 0.6]}, cv=2, error_score="raise").fit(x)
+    assert grouping.best_params_["noise"] in (0.2, 0.6)
+    both = make_pipeline(TaggerGrouper(2, updates=5), StandardScaler()).fit_transform(x)
+    assert both.shape == (90, 12)
+
+
+def test_pickles_predict_alike() -> None:
+    x, y = blobs(60)
+    model = TaggerClassifier(updates=5).fit(x, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+
+
+def test_a_seed_decides_everything() -> None:
+    x, _ = blobs(60)
+    a, b, c = (TaggerGrouper(2, updates=10, random_state=seed).fit(x).transform(x) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
