@@ -1,6 +1,7 @@
 """taggernet: unsupervised perceptual grouping (Tagger, Greff et al., NIPS 2016) in PyTorch."""
 
 from taggernet import data, metrics
+from taggernet.own_data import config_for
 from taggernet.randomness import Key
 from taggernet.recipes import recipe
 from taggernet.runs import evaluate
@@ -10,4 +11,16 @@ from taggernet.training import Config, train
 
 __version__ = "0.1.0"
 
-__all__ = ["Config", "Grouping", "Key", "Tagger", "TaggerConfig", "data", "evaluate", "metrics", "recipe", "train"]
+__all__ = [
+    "Config",
+    "Grouping",
+    "Key",
+    "Tagger",
+    "TaggerConfig",
+    "config_for",
+    "data",
+    "evaluate",
+    "metrics",
+    "recipe",
+    "train",
+]
