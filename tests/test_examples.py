@@ -43,6 +43,28 @@ def test_convolutional_mapping_runs(tmp_path: Path) -> None:
     assert len(re.findall(r"AMI (?:before|after) training: +-?\d\.\d{3}", result.stdout)) == 2, result.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "pattern"),
+    [
+        ("own_data", ["--updates", "3", "--scenes", "200"], r"AMI on rows it has not seen: +-?\d\.\d{3}"),
+        ("few_labels", ["--updates", "3", "--scenes", "90", "--labels", "30"], r"error .*: \d\.\d{3}"),
+    ],
+)
+def test_example_runs(name: str, options: list[str], pattern: str, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-W", "error", str(FILE.with_name(f"{name}.py")), *options],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(FILE.parents[1] / "src"), "OMP_NUM_THREADS": "1"},
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert re.search(pattern, result.stdout), result.stdout
+    assert not list(tmp_path.iterdir())  # what it makes it makes elsewhere
+
+
 @pytest.mark.parametrize(("groups", "iterations", "batch"), [(1, 1, 1), (3, 2, 2), (5, 4, 3)])
 def test_convolutional_mapping_takes_any_k_t_and_batch(
     example: ModuleType, groups: int, iterations: int, batch: int
