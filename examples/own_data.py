@@ -4,8 +4,8 @@
 
 The data are made up: 40 detectors in a row, each on or off, and misread now and then. Two machines disturb them,
 anywhere along the row: one switches on six in a line, the other every second of nine. Nothing tells the network so. It
-prints how well the groups it finds match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and draws
-a few rows as text.
+prints how well the groups it finds match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and
+draws a few rows as text.
 """
 
 from __future__ import annotations
