@@ -102,8 +102,7 @@ def evaluate_weights(
     scored: dict[str, Array | None] = {}
     if agreement and scenes.groups is not None:
         true = torch.from_numpy(np.ascontiguousarray(scenes.groups)).reshape(len(scenes), -1).to(device)
-        labels = [torch.cat([p.labels[i] for p in passes], dim=1) for i in range(iterations)]
-        scored = _agreement(true, labels)
+        scored = _agreement(true, _labels(passes))
     error = None
     if scenes.classes is not None and model.config.classes and scenes.labelled.any():
         known = torch.from_numpy(scenes.labelled).to(device)
@@ -126,8 +125,7 @@ def costs_and_labels(
 ) -> tuple[Array, list[Tensor]]:
     """What ``evaluate_weights`` judges: the costs (S, T, n) and, per iteration, the labels (S, n, N) on clean input."""
     passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
-    labels = [torch.cat([p.labels[i] for p in passes], dim=1) for i in range(iterations)]
-    return _per_scene([p.costs for p in passes]), labels
+    return _per_scene([p.costs for p in passes]), _labels(passes)
 
 
 def _passes(
@@ -144,6 +142,11 @@ def _passes(
         part = model.config.in_units(x[first : first + batch].to(device).float())
         passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
     return passes
+
+
+def _labels(passes: list[_Pass]) -> list[Tensor]:
+    """Per iteration, the labels of all batches (S, n, N)."""
+    return [torch.cat(parts, dim=1) for parts in zip(*(p.labels for p in passes), strict=True)]
 
 
 def _per_scene(parts: list[list[Tensor]]) -> Array:

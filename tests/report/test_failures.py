@@ -11,11 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taggernet.data import Scenes, shapes
+from taggernet.data import Scenes, coincident, shapes
 from taggernet.report.failures import (
     KINDS,
     agreement,
-    coincident,
     contingency,
     empty_groups,
     failure_kinds,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from taggernet.data import coincident
 from taggernet.evaluation import costs_and_labels, evaluate_weights, stacked
-from taggernet.report.failures import KINDS, coincident, overlap
+from taggernet.report.failures import KINDS, overlap
 from taggernet.report.generalisation import OVERLAP_BINS, draw, generalisation
 from taggernet.report.studio import Studio, replay
 from taggernet.tagger import Tagger, TaggerConfig

@@ -3,12 +3,13 @@
 from taggernet.data.files import load
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import Scenes, infer_kind, labelled_subset
-from taggernet.data.shapes import Placements, fresh_shapes, placements, shapes
+from taggernet.data.shapes import Placements, coincident, fresh_shapes, placements, shapes
 from taggernet.data.textures import fresh_texture_mnist, texture_bank, texture_mnist
 
 __all__ = [
     "Placements",
     "Scenes",
+    "coincident",
     "fixture_digits",
     "fresh_shapes",
     "fresh_texture_mnist",

@@ -190,3 +190,11 @@ def shapes(
         x[part], groups[part] = painted.numpy(), owner.numpy()
     shape = (n, size, size)
     return Scenes(x.reshape(shape), groups.reshape(shape), kind="binary", details=details)
+
+
+def coincident(scenes: Scenes) -> Array:
+    """Which Shapes scenes hold two shapes of one kind exactly on top of each other: bool (n,)."""
+    placed = np.stack([scenes.details[name] for name in ("kinds", "rows", "cols")], axis=-1)
+    same = (placed[:, :, None] == placed[:, None]).all(-1)
+    found: Array = same.sum((1, 2)) > same.shape[1]
+    return found

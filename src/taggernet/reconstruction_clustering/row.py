@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-import platform
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +20,7 @@ import tyro
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-import taggernet
-from taggernet.data import Scenes, shapes
+from taggernet.data import Scenes, coincident, shapes
 from taggernet.data.scenes import check_count
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index
 from taggernet.reconstruction_clustering.model import (
@@ -35,6 +31,7 @@ from taggernet.reconstruction_clustering.model import (
     batches,
 )
 from taggernet.storage import write_json
+from taggernet.training.log import environment
 
 
 @dataclass(frozen=True)
@@ -105,14 +102,6 @@ def run_rc(config: RCRun) -> dict[str, Any]:
     return record
 
 
-def coincident(scenes: Scenes) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether two shapes of a scene are the same and lie exactly on top of each other, (n,)."""
-    places = np.stack([scenes.details[name] for name in ("kinds", "rows", "cols")], axis=-1)
-    same = (places[:, :, None] == places[:, None]).all(-1)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = same.sum((1, 2)) > places.shape[1]
-    return found
-
-
 def _fit_shown(
     settings: RCConfig, data: Scenes, seed: int, mode: str, config: RCRun
 ) -> tuple[ReconstructionClustering, float]:
@@ -167,23 +156,12 @@ def _summary(figures: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _provenance(device: torch.device) -> dict[str, Any]:
     """Versions, commit and hardware; the commit is null outside a checkout."""
-    folder = Path(__file__).parent
-    ask = ["git", "rev-parse", "HEAD"]
-    git = subprocess.run(ask, cwd=folder, capture_output=True, text=True, check=False)
-    cpu = Path("/proc/cpuinfo")
-    lines = cpu.read_text().splitlines() if cpu.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    name = names[0] if names else platform.processor() or platform.machine()
-    hardware = f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"
+    found = environment()
+    cpu = f"{found['cpu']}, {found['cores']} cores, {torch.get_num_threads()} threads"
     return {
-        "versions": {
-            "taggernet": taggernet.__version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-        "commit": git.stdout.strip() or None,
-        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else hardware,
+        "versions": {name: found[name] for name in ("taggernet", "python", "torch", "numpy")},
+        "commit": found["commit"],
+        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu,
     }
 
 

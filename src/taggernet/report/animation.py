@@ -12,7 +12,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from taggernet.report.failures import coincident, overlap
+from taggernet.data import coincident
+from taggernet.report.failures import overlap
 from taggernet.report.layout import GAP, Sheet, Trace, style
 from taggernet.report.studio import Studio
 from taggernet.tagger import Tagger

@@ -72,14 +72,6 @@ def contingency(
     return counts.reshape(seeds, n, objects + 1, groups)[:, :, 1:]
 
 
-def coincident(scenes: Scenes) -> BoolArray:
-    """Which scenes hold two shapes of one kind in one place."""
-    placed = np.stack([scenes.details[name] for name in ("kinds", "rows", "cols")], axis=-1)
-    same = (placed[:, :, None] == placed[:, None]).all(-1)
-    found: BoolArray = same.sum((1, 2)) > same.shape[1]
-    return found
-
-
 def failure_kinds(
     table: Int[Tensor, "S n J K"], ami: Float[Tensor, "S n"], twice: Bool[Tensor, "n"]
 ) -> Int[Tensor, "S n"]:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from taggernet.data import Scenes, shapes
+from taggernet.data import Scenes, coincident, shapes
 from taggernet.evaluation import costs_and_labels
 from taggernet.report.colours import Array
 from taggernet.report.failures import (
@@ -22,7 +22,6 @@ from taggernet.report.failures import (
     BoolArray,
     FloatArray,
     agreement,
-    coincident,
     contingency,
     empty_groups,
     failure_kinds,

@@ -6,6 +6,7 @@ everything printed here is computed from them.
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from taggernet.data import Scenes
+from taggernet.data import coincident
 from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import recipe
 from taggernet.storage import read_json, write_json
@@ -76,11 +77,11 @@ def row_record(run: Run, begin: float) -> Record:
     """Test and validation figures of a finished run, per seed and iteration."""
     config = run.config
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
+    scenes = {name: split(config.data, name) for name in ("valid", "test")}
     figures = {}
-    for name in ("valid", "test"):
-        scenes = split(config.data, name)
+    for name in scenes:
         figures[name] = evaluate_weights(
-            model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations,
+            model, run.weights, scenes[name], groups=config.test_groups, iterations=config.test_iterations,
             batch=config.evaluation_batch,
         ).figures()  # fmt: skip
     return {
@@ -90,29 +91,17 @@ def row_record(run: Run, begin: float) -> Record:
         "training_seconds": run.seconds,
         "seconds": time.monotonic() - begin,
         "test_scenes": config.data.test,
-        "coincident_share": coincident_share(split(config.data, "test")) if config.data.name == "shapes" else None,
+        "coincident_share": float(coincident(scenes["test"]).mean()) if config.data.name == "shapes" else None,
         **figures,
     }
 
 
 def _plain(config: Config) -> dict[str, Any]:
     """The configuration as JSON gives it back: tuples as lists, the runtime left out."""
-    import json
-
     content = asdict(config)
     del content["runtime"]
     plain: dict[str, Any] = json.loads(json.dumps(content))
     return plain
-
-
-def coincident_share(scenes: Scenes) -> float:
-    """Share of Shapes scenes in which two shapes of one kind lie exactly on top of each other."""
-    kinds, rows, cols = (np.asarray(scenes.details[name]) for name in ("kinds", "rows", "cols"))
-    same = np.zeros(len(scenes), dtype=bool)
-    for i in range(kinds.shape[1]):
-        for j in range(i):
-            same |= (kinds[:, i] == kinds[:, j]) & (rows[:, i] == rows[:, j]) & (cols[:, i] == cols[:, j])
-    return float(same.mean())
 
 
 def reproduce_table1(
@@ -131,13 +120,13 @@ def reproduce_table1(
         many = seeds if name in PAPER_TABLE_1 else min(seeds, best_seeds)
         config = replace(config, seeds=many, runtime=replace(config.runtime, device=device))
         reproduce_row(quick(config) if toy else config, results, runs)
-    _reproduce_rc(results / "rc.json", toy, device)
+    _reproduce_rc(results / "rc.json", toy)
     text = table1(results)
     (results / "table1.md").write_text(text)
     return text
 
 
-def _reproduce_rc(path: Path, toy: bool, device: str) -> None:
+def _reproduce_rc(path: Path, toy: bool) -> None:
     from taggernet.reconstruction_clustering import RCRun, run_rc
 
     if not path.exists():

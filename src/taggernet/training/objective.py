@@ -41,14 +41,10 @@ class Objective(nn.Module):
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
         """``first`` is the index of the batch's first scene in the global batch."""
-        model, likelihood = self.model, self.model.likelihood
+        model = self.model
         x_tilde = model.corruption.apply(batch.x, noise, first)
         state = model.start(batch.x.shape[-2], self.groups, masks, first)
-        v, x = model.v, batch.x.unsqueeze(-2)
-        costs = [
-            likelihood.cost(x, state.z, state.m, v).mean((-2, -1))
-            for state in model.iterate(x_tilde, state, self.iterations)
-        ]
+        costs = [model.cost(batch.x, s).mean((-2, -1)) for s in model.iterate(x_tilde, state, self.iterations)]
         denoising = torch.stack(costs).mean(0)
         if batch.labelled is None or batch.classes is None:
             return Costs(denoising, denoising, torch.zeros_like(denoising))
