@@ -33,5 +33,14 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_machine_without_gradio_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gradio", None)
+    for name in [name for name in sys.modules if name.startswith("taggernet.explorer.")]:
+        monkeypatch.delitem(sys.modules, name)  # so that another test's import does not stand in for this one
     with pytest.raises(OSError, match=r"pip install 'taggernet\[web\]'"):
         launch(MODEL, open_browser=False)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, 99_999_999])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    pytest.importorskip("gradio", reason="gradio is not installed")
+    with pytest.raises(ValueError, match="choose one from 1 to 65535"):
+        launch(MODEL, port=port, open_browser=False)

@@ -94,6 +94,8 @@ def serve(
     block: bool = True,
 ) -> Page:
     """Serve the page until Ctrl-C, or return at once with ``block=False``."""
+    if port is not None and not 1 <= port <= 65535:
+        raise ValueError(f"port={port} does not exist: choose one from 1 to 65535, or none for the first free one")
     blocks = page_for(model, scenes)
     _, url, _ = blocks.launch(
         server_name=host,
