@@ -19,6 +19,9 @@ import numpy as np
 from taggernet.data import coincident
 from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import recipe
+from taggernet.report.charts import generalisation_figure
+from taggernet.report.figures import worst_scenes_figure
+from taggernet.report.generalisation import generalisation
 from taggernet.storage import read_json, write_json
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
@@ -53,22 +56,46 @@ def quick(config: Config) -> Config:
     )
 
 
-def reproduce_row(config: Config, results: Path, runs: Path | None) -> Record:
+def reproduce_row(
+    config: Config, results: Path, runs: Path | None, *, beyond: bool = False, toy: bool = False
+) -> Record:
     """Train all seeds of a row (or go on with them), evaluate the test split once, write the record.
 
-    A record that is already there for the same configuration is kept as it is.
+    ``beyond`` also writes how the models do with other K, T and numbers of objects. Records that are already there for
+    the same configuration are kept as they are.
     """
     path = results / f"{config.recipe}.json"
-    if path.exists():
-        found = read_json(path)
-        if not differing_fields(config, from_json({**found["config"], "runtime": {}}, path)):
-            return found
+    found = read_json(path) if path.exists() else None
+    if found is not None and differing_fields(config, from_json({**found["config"], "runtime": {}}, path)):
+        found = None
+    if found is not None and not (beyond and not beyond_path(config, results).exists()):
+        return found
     begin = time.monotonic()
     run = train(config, None if runs is None else runs / config.recipe)
     if not run.finished:
         raise KeyboardInterrupt
-    record = row_record(run, begin)
     results.mkdir(parents=True, exist_ok=True)
+    record = row_record(run, begin) if found is None else found
+    write_json(path, record)
+    if beyond:
+        write_beyond(run, results, scenes=50 if toy else 2000)
+    return record
+
+
+def beyond_path(config: Config, results: Path) -> Path:
+    return results / f"generalisation-{config.recipe}.json"
+
+
+def write_beyond(run: Run, results: Path, *, seeds: int = 5, scenes: int = 2000) -> Record:
+    """The record and the two figures of what the first seeds do with other K, T and numbers of objects."""
+    config = run.config
+    model = Tagger(config.model).to(next(iter(run.weights.values())).device)
+    some = {name: w[:seeds] for name, w in run.weights.items()}
+    record = generalisation(model, some, scenes=scenes, batch=config.evaluation_batch, data=config.data)
+    record = {"config": _plain(config), "environment": environment(), "seeds": config.seed_list[:seeds], **record}
+    path = beyond_path(config, results)
+    generalisation_figure(record, path.with_suffix(""))
+    worst_scenes_figure(run.model(), record, results / f"worst-{config.recipe}", data=config.data)
     write_json(path, record)
     return record
 
@@ -119,7 +146,8 @@ def reproduce_table1(
         config = recipe(name)
         many = seeds if name in PAPER_TABLE_1 else min(seeds, best_seeds)
         config = replace(config, seeds=many, runtime=replace(config.runtime, device=device))
-        reproduce_row(quick(config) if toy else config, results, runs)
+        beyond = name in ("shapes-layernorm", "shapes-best")
+        reproduce_row(quick(config) if toy else config, results, runs, beyond=beyond, toy=toy)
     _reproduce_rc(results / "rc.json", toy)
     text = table1(results)
     (results / "table1.md").write_text(text)
