@@ -1,18 +1,24 @@
 """Time of one update against the GPU's own limit: eager float32, one compiled run, many seeds at once.
 
-    python benchmarks/step_time.py --cases eager one seeds-20 texture-5 --out results/performance/step_time.json
+    python benchmarks/step_time.py --out results/performance/step_time.json
 
-Everything is measured in one process: the bf16 matrix-product ceiling, the copy bandwidth, then each case as
-the median of several timed stretches after a warm-up. Rates are counted from the model's own matrix products.
+A case is a name such as eager, one, seeds-20, layer-seeds-20 or texture-5, and may change the sizes:
+seeds-5,K=8 or seeds-5,T=6,batch=400 or seeds-5,N=1600. Everything is measured in one run: the bf16 matrix-product
+ceiling and the copy bandwidth, then each case as the median of several timed stretches after a warm-up. Cases
+compile side by side, each in a process of its own, and are timed one after the other once all of them are ready.
+Rates are counted from the model's own matrix products.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import multiprocessing as mp
+import os
 import statistics
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +28,7 @@ from taggernet.randomness import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import datasets
 from taggernet.training.config import Config, DataConfig, OptimiserConfig
+from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FixedSource, Part, Source
@@ -33,6 +40,10 @@ TEXTURE = Config(
     data=DataConfig(name="texture-mnist-2"),
     optimiser=OptimiserConfig(lr=1e-3),
 )
+SPEED = ["eager", "one", "seeds-20", "layer-seeds-20", "texture-5"]
+SCALING = [f"seeds-{s}" for s in (2, 5, 10)] + [
+    f"seeds-5,{size}" for size in ("K=2", "K=8", "T=1", "T=6", "N=100", "N=1600", "batch=50", "batch=200", "batch=400")
+]
 
 
 def sync(device: torch.device) -> None:
@@ -74,7 +85,7 @@ def build(config: Config, device: torch.device, half: bool, compiled: bool) -> U
     seeds = config.seed_list
     part = Part.of(config.optimiser.batch)
     source: Source
-    if config.data.name == "shapes":
+    if config.model.shape == (20, 20):
         source = datasets.source(config, device, seeds, part, datasets.split(config.data, "train"))
     else:  # timing does not depend on the pictures: stand-ins spare the MNIST files
         x = torch.rand(50_000, config.model.elements, device=device)
@@ -85,11 +96,37 @@ def build(config: Config, device: torch.device, half: bool, compiled: bool) -> U
     return Update(objective, source, state, config.optimiser, keys, part, half=half, compiled=compiled)
 
 
-def measure(config: Config, device: torch.device, half: bool, compiled: bool, stretch: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Turn:
+    """How the processes of the cases wait for each other."""
+
+    barrier: Any
+    lock: Any
+    rows: int
+    """Kernels to list of each case."""
+
+
+def work(name: str, device: torch.device, stretch: int, turn: Turn, found: Any) -> None:
+    """The process of one case: ready it, wait for the others, time it."""
+    config, half, compiled = case(name)
+    figures: dict[str, Any] = {"seeds": config.seeds, "norm": config.model.norm}
+    update = None
     begin = time.perf_counter()
-    update = build(config, device, half, compiled)
-    costs = update.advance(5)
-    ready = time.perf_counter() - begin
+    try:
+        update = build(config, device, half, compiled)
+        figures["first_costs"] = update.advance(5)[:, 0, 0].tolist()
+        figures["ready_s"] = time.perf_counter() - begin
+    except Exception as error:
+        figures["error"] = f"{type(error).__name__}: {str(error)[:500]}"
+    turn.barrier.wait()
+    with turn.lock:
+        if "error" not in figures and update is not None:
+            figures |= measure(update, config, device, stretch)
+            figures["profile"] = profile(update, turn.rows) if turn.rows and device.type == "cuda" else ""
+    found.put((name, figures))
+
+
+def measure(update: Update, config: Config, device: torch.device, stretch: int) -> dict[str, Any]:
     times = []
     for _ in range(5):
         sync(device)
@@ -102,23 +139,32 @@ def measure(config: Config, device: torch.device, half: bool, compiled: bool, st
         "ms_per_seed_update": 1e3 * seconds,
         "spread_ms": 1e3 * (max(times) - min(times)),
         "tflops": flop(config) / seconds / 1e12,
-        "ready_s": ready,
-        "first_costs": costs[:, 0, 0].tolist(),
-        "seeds": config.seeds,
-        "norm": config.model.norm,
         "updates_timed": 5 * stretch,
-        "_update": update,
     }
 
 
 def case(name: str) -> tuple[Config, bool, bool]:
-    """Name -> configuration, bfloat16, compiled. E.g. eager, one, seeds-20, layer-seeds-20, texture-5."""
-    config = TEXTURE if "texture" in name else SHAPES
-    if name.startswith("layer"):
+    """Name -> configuration, bfloat16, compiled."""
+    kind, *sizes = name.split(",")
+    config = TEXTURE if "texture" in kind else SHAPES
+    if kind.startswith("layer"):
         config = replace(config, model=replace(config.model, norm="layer"))
-    last = name.rsplit("-", 1)[-1]
-    seeds = int(last) if last.isdigit() else 1
-    return replace(config, seeds=seeds), "eager" not in name, "eager" not in name
+    last = kind.rsplit("-", 1)[-1]
+    config = replace(config, seeds=int(last) if last.isdigit() else 1)
+    for size in sizes:
+        config = resized(config, *size.split("="))
+    return config, "eager" not in kind, "eager" not in kind
+
+
+def resized(config: Config, letter: str, value: str) -> Config:
+    n = int(value)
+    if letter == "K":
+        return replace(config, groups=n)
+    if letter == "T":
+        return replace(config, iterations=n)
+    if letter == "batch":
+        return replace(config, optimiser=replace(config.optimiser, batch=n))
+    return replace(config, model=replace(config.model, shape=(math.isqrt(n), math.isqrt(n))))
 
 
 def profile(update: Update, rows: int) -> str:
@@ -131,30 +177,41 @@ def profile(update: Update, rows: int) -> str:
     return prof.key_averages().table(sort_by="cuda_time_total", row_limit=rows, max_name_column_width=90)
 
 
+def measure_all(names: list[str], device: torch.device, stretch: int, rows: int) -> dict[str, dict[str, Any]]:
+    """Every case in its own process: compiled side by side, timed one after the other."""
+    context = mp.get_context("spawn")
+    found = context.Queue()
+    turn = Turn(context.Barrier(len(names)), context.Lock(), rows)
+    workers = [context.Process(target=work, args=(name, device, stretch, turn, found)) for name in names]
+    for worker in workers:
+        worker.start()
+    cases = dict(found.get() for _ in workers)
+    for worker in workers:
+        worker.join()
+    return {name: cases[name] for name in names}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", default=["eager", "one"])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    cuda = torch.cuda.is_available()
+    parser.add_argument("--cases", nargs="+", default=SPEED + SCALING if cuda else ["eager"])
+    parser.add_argument("--device", default="cuda" if cuda else "cpu")
     parser.add_argument("--stretch", type=int, default=0, help="updates per timed stretch")
     parser.add_argument("--profile", type=int, default=0, help="print this many kernels of each case")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     device = torch.device(args.device)
     stretch = args.stretch or (50 if device.type == "cuda" else 1)
-    hardware = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
-    record: dict[str, Any] = {"hardware": hardware, "torch": torch.__version__, **ceilings(device), "cases": {}}
-    print(json.dumps({k: v for k, v in record.items() if k != "cases"}), flush=True)
-    for name in args.cases:
-        found = measure(*case(name)[:1], device, *case(name)[1:], stretch)
-        update = found.pop("_update")
-        record["cases"][name] = found
-        print(name, json.dumps({k: v if isinstance(v, list) else round(v, 4) if isinstance(v, float) else v
-                                for k, v in found.items()}), flush=True)  # fmt: skip
-        if args.profile and device.type == "cuda":
-            print(profile(update, args.profile), flush=True)
-        del update
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    record: dict[str, Any] = {"environment": environment(), **ceilings(device)}
+    print(json.dumps({k: v for k, v in record.items() if k != "environment"}), flush=True)
+    record["cases"] = measure_all(args.cases, device, stretch, args.profile)
+    for name, figures in record["cases"].items():
+        kernels = figures.pop("profile", "")
+        shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in figures.items() if k != "first_costs"}
+        print(name, json.dumps(shown), flush=True)
+        if kernels:
+            print(kernels, flush=True)
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(record, indent=2) + "\n")
