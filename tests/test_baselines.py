@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from taggernet.baselines import BASELINES, PAPER, BaselineConfig, baseline, fresh, main, quick, run_baseline
+from taggernet.baselines import BASELINES, PAPER, BaselineConfig, baseline, fresh, quick, run_baseline
+from taggernet.baselines.command import main
 from taggernet.baselines.model import errors, initial_weights, network
 from taggernet.baselines.sources import known_scenes, source, split, with_labels
 from taggernet.data import fixture_digits, texture_mnist

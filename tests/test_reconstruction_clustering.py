@@ -13,7 +13,8 @@ from taggernet.data import coincident, shapes
 from taggernet.metrics import adjusted_mutual_information
 from taggernet.nets.autoencoder import DenoisingAutoencoder, SaltAndPepper
 from taggernet.randomness import Key
-from taggernet.reconstruction_clustering import RCConfig, RCRun, ReconstructionClustering, main, run_rc
+from taggernet.reconstruction_clustering import RCConfig, RCRun, ReconstructionClustering, run_rc
+from taggernet.reconstruction_clustering.command import main
 from taggernet.reconstruction_clustering.model import expectation, log_likelihood, start_gamma
 
 TOY = RCConfig(hidden=64, noise=0.2, lr=3e-3, batch=50, epochs=10)

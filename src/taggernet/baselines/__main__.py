@@ -1,5 +1,5 @@
 """python -m taggernet.baselines"""
 
-from taggernet.baselines.row import main
+from taggernet.baselines.command import main
 
 main()

@@ -6,29 +6,23 @@
 from __future__ import annotations
 
 import json
-import statistics
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Any
 
 import torch
-import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from taggernet.baselines.model import ClassifierObjective, Weights, errors, initial_weights, network
-from taggernet.baselines.recipes import BaselineConfig, baseline
-from taggernet.baselines.recipes import quick as toy_version
+from taggernet.baselines.recipes import BaselineConfig
 from taggernet.baselines.sources import known_scenes, source, split
 from taggernet.data import Scenes
 from taggernet.nets.classifiers import Moments, population_moments
 from taggernet.randomness import Key
-from taggernet.storage import write_json
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.loop import Diverged
@@ -56,11 +50,8 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
         name: {"error": [[e] for e in training.error(weights, population, scenes)]}
         for name, scenes in (("valid", training.valid), ("test", test))
     }
-    content = asdict(config)
-    for name in ("device", "compile"):  # how it ran, not what was computed
-        del content[name]
     return {
-        "config": json.loads(json.dumps(content)),
+        "config": plain(config),
         "environment": environment(),
         "seeds": config.seed_list,
         "training_seconds": trained,
@@ -71,6 +62,15 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
         "curve": curve,
         **figures,
     }
+
+
+def plain(config: BaselineConfig) -> dict[str, Any]:
+    """The configuration as a record holds it: what was computed, not how it ran."""
+    content = asdict(config)
+    for name in ("device", "compile"):
+        del content[name]
+    found: dict[str, Any] = json.loads(json.dumps(content))
+    return found
 
 
 class _Training:
@@ -167,32 +167,3 @@ class _Training:
     def error(self, weights: Weights, population: Sequence[Moments], scenes: Scenes) -> list[float]:
         """Mean error per seed."""
         return [float(e) for e in errors(self.model, weights, population, scenes).mean(1)]
-
-
-def _command(name: Annotated[str, tyro.conf.Positional], out: Path = Path("results/table2"), quick: bool = False,
-             device: str = "auto") -> None:  # fmt: skip
-    """Train one baseline of Table 2 and write its record.
-
-    Args:
-        name: Which one, e.g. ladder-texture-mnist-2-1k; a wrong name lists them all.
-        out: Folder of the record, NAME.json.
-        quick: At toy size, to see that it works.
-        device: auto, cpu, cuda, ...
-    """
-    config = replace(baseline(name), device=device)
-    record = run_baseline(toy_version(config) if quick else config)
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / f"{name}.json", record)
-    for part in ("valid", "test"):
-        found = [100 * row[-1] for row in record[part]["error"]]
-        sd = statistics.stdev(found) if len(found) > 1 else 0.0
-        print(f"{name} {part} error {statistics.fmean(found):.2f} ± {sd:.2f} % over {len(found)} seeds")
-
-
-def main(args: list[str] | None = None) -> None:
-    """The command line."""
-    try:
-        tyro.cli(_command, prog="python -m taggernet.baselines", args=args)
-    except (ValueError, FileNotFoundError, ConnectionError, Diverged) as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)

@@ -1,5 +1,5 @@
 """python -m taggernet.reconstruction_clustering"""
 
-from taggernet.reconstruction_clustering.row import main
+from taggernet.reconstruction_clustering.command import main
 
 main()

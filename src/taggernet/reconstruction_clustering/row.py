@@ -11,12 +11,10 @@ import dataclasses
 import math
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
-import tyro
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
@@ -30,7 +28,6 @@ from taggernet.reconstruction_clustering.model import (
     ReconstructionClustering,
     batches,
 )
-from taggernet.storage import write_json
 from taggernet.training.log import environment
 
 
@@ -163,24 +160,3 @@ def _provenance(device: torch.device) -> dict[str, Any]:
         "commit": found["commit"],
         "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu,
     }
-
-
-def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path("results/table1/rc.json")) -> None:
-    """Reconstruction Clustering on Shapes, trained on scenes and on single shapes: the RC row of Table 1b.
-
-    Args:
-        out: The record, as JSON.
-    """
-    record = run_rc(config)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(out, record)
-    for mode, figures in record["modes"].items():
-        for split, summary in figures["summary"].items():
-            ami, spread = summary["ami"]["mean"], summary["ami"]["sd"]
-            text = f"{ami:.3f}" + ("" if spread is None else f" +- {spread:.3f}")
-            print(f"RC trained on {mode}: {split} AMI {text} (n={summary['n']}; paper 0.61 +- 0.005)")
-
-
-def main(args: list[str] | None = None) -> None:
-    """The command line."""
-    tyro.cli(_command, prog="python -m taggernet.reconstruction_clustering", args=args)
