@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 
 setup: $(READY) ## create .venv and install the package with its tools
 
-demo: $(READY) ## train a small model for about a minute and draw its groups
+demo: $(READY) ## group 1,000 held-out scenes with the shipped Shapes model and draw some
 	$(BIN)/taggernet demo
 
 test: lint typecheck pytest ## ruff, mypy --strict and all tests

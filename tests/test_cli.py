@@ -94,6 +94,20 @@ def test_evaluate_from_python_is_the_same_and_takes_the_runs_own_settings(run: P
     assert found["figures"] != valid
 
 
+def test_evaluate_replaces_a_file_on_request(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    file.write_text("mine")
+    assert main(["evaluate", str(run), "--json", str(file), "--device", "cpu", "--overwrite"]) == 0
+    assert json.loads(file.read_text())["groups"] == 3
+
+
+def test_explore_opens_the_shipped_shapes_model_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+    monkeypatch.setattr("taggernet.explorer.launch", lambda model, **options: opened.append((model, options["host"])))
+    assert main(["explore"]) == main(["explore", "runs/mine"]) == 0
+    assert opened == [("shapes", "127.0.0.1"), ("runs/mine", "127.0.0.1")]
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".h5"])
 def test_data_writes_a_file_that_loads(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / f"scenes{suffix}"
@@ -162,6 +176,7 @@ MISTAKES = {
     "evaluate RUN --iterations -1": "iterations=-1 was given, but it must be at least 1",
     "evaluate RUN --objects 0": "objects=0 was given",
     "evaluate RUN --split train": "invalid choice 'train'",
+    "evaluate RUN --json RUN/config.json": "config.json exists: choose another name for --json, or add --overwrite",
     "data": "Missing",
     "data bogus --out OUT.npz": "invalid choice 'bogus'",
     "data shapes --out OUT.txt": "must end in .npz or .h5",

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import io
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
-from rich.table import Table
 
 from taggernet.training.config import Config
 
@@ -26,14 +23,18 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class Demo:
-    """Train a small model for about a minute, show its figures before and after, and draw its groups."""
+    """Group held-out scenes with a shipped model: cost, AMI and error after every iteration, and a figure."""
 
+    name: Annotated[str, tyro.conf.Positional] = "shapes"
+    """A shipped model, shapes or texture-mnist-2; or small, which is trained for a minute first."""
     out: Path = Path("demo")
     """Folder for the figure."""
-    updates: int = 1_500
-    """How long to train; about 25 updates a second on one core."""
-    seed: int = 0
-    """Seed of the model."""
+    scenes: int = 1_000
+    """How many scenes to group."""
+    updates: int | None = None
+    """small: how long to train, 1,500 by default; about 25 updates a second on one core."""
+    seed: int | None = None
+    """small: seed of the model, 0 by default."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Evaluate:
     """auto, cpu, cuda, ..."""
     json: Path | None = None
     """Also write the figures to this file."""
+    overwrite: bool = False
+    """Replace that file if it is already there."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,8 @@ class Export:
 class Explore:
     """Open a page in the browser to watch groups form, take one away, or draw a scene."""
 
-    model: Annotated[str, tyro.conf.Positional]
-    """A model's folder, a run's folder, or the name of a shipped model."""
+    model: Annotated[str, tyro.conf.Positional] = "shapes"
+    """A shipped model's name, the folder of a model or a run, or a Hub id."""
     host: str = "127.0.0.1"
     """Address to listen on; the default lets in nobody but this machine."""
     port: int | None = None
@@ -200,6 +203,7 @@ def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
 def _train(args: list[str]) -> None:
     from taggernet import own_data
     from taggernet.recipes import RECIPES, recipe
+    from taggernet.report.terminal import show
     from taggernet.training import train
 
     if not args or args[0] in ("-h", "--help"):
@@ -228,40 +232,26 @@ def _train(args: list[str]) -> None:
     if not run.finished:
         raise KeyboardInterrupt
     if run.figures:
-        _show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation", Console())
+        show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
 
 
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def _show(figures: dict[str, Any], title: str, console: Console) -> None:
-    """Mean and spread over seeds, a column per iteration."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("after iteration")
-    count = len(next(iter(figures.values()))[0])
-    for i in range(count):
-        table.add_column(str(i + 1), justify="right")
-    for name, per_seed in figures.items():
-        cells = []
-        for i in range(count):
-            values = [seed[i] for seed in per_seed]
-            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.fmean(values):.3f}{spread}")
-        table.add_row(name.replace("_", " "), *cells)
-    console.print(table)
-
-
 def _evaluate(options: Evaluate) -> None:
+    from taggernet.report.terminal import show
     from taggernet.runs import evaluate
     from taggernet.storage import write_json
 
+    if options.json is not None and options.json.exists() and not options.overwrite:
+        raise FileExistsError(f"{options.json} exists: choose another name for --json, or add --overwrite")
     record = evaluate(
         options.run, groups=options.groups, iterations=options.iterations, objects=options.objects,
         split=options.split, device=options.device,
     )  # fmt: skip
     what = f"K={record['groups']}" + (f", {record['objects']} objects" if record["objects"] else "")
-    _show(record["figures"], f"{record['recipe']}, {options.split} split, {what}", Console())
+    show(record["figures"], f"{record['recipe']}, {options.split} split, {what}")
     if options.json is not None:
         write_json(options.json, record)
 
@@ -317,38 +307,9 @@ def _reproduce(options: Reproduce) -> None:
 
 
 def _demo(options: Demo) -> None:
-    from taggernet.evaluation import evaluate_weights
-    from taggernet.recipes import recipe
-    from taggernet.report.figures import grouping_figure
-    from taggernet.tagger import Tagger
-    from taggernet.training import train
-    from taggernet.training.datasets import split
-    from taggernet.training.seeds import initial_weights
+    from taggernet.demo import demo
 
-    config = recipe("small")
-    config = replace(
-        config,
-        first_seed=options.seed,
-        optimiser=replace(config.optimiser, updates=options.updates),
-        runtime=replace(config.runtime, device="cpu"),
-    )
-    scenes = split(config.data, "test")
-    before = evaluate_weights(
-        Tagger(config.model), initial_weights(config.model, config.seed_list, "cpu"), scenes, groups=config.test_groups
-    ).figures()
-    run = train(config)
-    if not run.finished:
-        raise KeyboardInterrupt
-    model = run.model()
-    after = evaluate_weights(Tagger(config.model), run.weights, scenes, groups=config.test_groups).figures()
-    console = Console()
-    figures = {f"{k} {when}": f[k] for k in ("cost", "ami") for when, f in (("before", before), ("after", after))}
-    title = f"{len(scenes)} unseen scenes, before and after {run.seconds:.0f} s of training without labels"
-    _show(figures, title, console)
-    shown = scenes[:8]
-    path = options.out / "groups"
-    grouping_figure(shown, model.group(shown.x, groups=config.test_groups), path)
-    print(f"scenes and their groups are drawn in {path}.png and .pdf")
+    demo(options.name, options.out, scenes=options.scenes, updates=options.updates, seed=options.seed)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,12 @@ def shipped() -> list[str]:
     return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{CARD}"))
 
 
+def card_in(folder: Path) -> dict[str, Any]:
+    """What the card of the model in a folder says of its making and its figures."""
+    card = read_json(folder / CARD).get("card")
+    return card if isinstance(card, dict) else {}
+
+
 def load_pretrained(
     name: str | os.PathLike[str], device: torch.device | str = "cpu", revision: str | None = None
 ) -> Tagger:

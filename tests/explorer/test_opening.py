@@ -27,7 +27,7 @@ def test_the_folder_of_a_model_or_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="holds no model"):
+    with pytest.raises(FileNotFoundError, match="holds neither a model"):
         open_model(tmp_path)
 
 

@@ -1,0 +1,137 @@
+"""``taggernet demo``: a shipped model on scenes it has never seen, or a small model trained on the spot.
+
+# n scenes · K groups · T iterations
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from taggernet import data
+from taggernet.data import Scenes
+from taggernet.data.mnist import fixture_digits, mnist
+from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.pretrained import card_in, locate, shipped
+from taggernet.recipes import recipe
+from taggernet.report.figures import grouping_figure
+from taggernet.report.terminal import show
+from taggernet.tag import Grouping
+from taggernet.tagger import Tagger
+from taggernet.training import train
+from taggernet.training.datasets import split
+from taggernet.training.seeds import initial_weights
+
+SCENES, DRAWN, BATCH = 1_000, 8, 100
+"""Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
+SMALL, UPDATES = "small", 1_500
+"""The recipe that is trained while one waits, and for how long."""
+
+
+def demo(name: str, out: Path, *, scenes: int = SCENES, updates: int | None = None, seed: int | None = None) -> Path:
+    """Group held-out scenes with a shipped model, print cost, AMI and error after every iteration, draw some.
+
+    ``name`` is a shipped model or 'small', which is trained first (``updates`` and ``seed`` are for it alone).
+    Returns the path of the figure.
+    """
+    if scenes < 1:
+        raise ValueError(f"scenes={scenes} was given, but it must be at least 1")
+    if name == SMALL:
+        return _train_and_show(out, scenes, UPDATES if updates is None else updates, seed or 0)
+    if updates is not None or seed is not None:
+        raise ValueError(f"updates and seed are for 'taggernet demo {SMALL}': the model {name!r} is trained already")
+    return _show_shipped(name, out, scenes)
+
+
+def _show_shipped(name: str, out: Path, count: int) -> Path:
+    if name not in shipped():
+        there = ", ".join(map(repr, [*shipped(), SMALL]))
+        raise ValueError(
+            f"no model {name!r} is shipped with this installation: choose {there} ({SMALL!r} is trained while you wait)"
+        )
+    begun = time.perf_counter()
+    model, card = Tagger.from_pretrained(name), card_in(locate(name))
+    groups, iterations = card["test"]["groups"], card["test"]["iterations"]
+    scenes, source = held_out(card["data"], count)
+    figures = evaluate_weights(
+        model, stacked([model]), scenes, groups=groups, iterations=iterations, batch=BATCH
+    ).figures()
+    seconds = time.perf_counter() - begun
+    wanted = [figure for figure in ("cost", "ami", "error") if figure in figures]
+    show(
+        {_words(figure): figures[figure] for figure in wanted}, f"{name}: {len(scenes):,} held-out {source}, K={groups}"
+    )
+    print(f"grouped in {seconds:.1f} s; {promise(card)}")
+    grouping = model.group(scenes.x[:BATCH], groups, iterations, batch_size=BATCH)  # a whole batch, for BatchNorm
+    return _draw(scenes[:DRAWN], grouping, out / name)
+
+
+def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
+    """The first scenes of the test split that a card describes, and what they are."""
+    name, seed = described["name"], described["seed"]
+    if name == "shapes":
+        objects, size, style = described["objects"], described["size"], described["style"]
+        return data.shapes(count, seed, objects, size, style=style, split="test"), "Shapes scenes"
+    digits = int(name[-1])
+    try:
+        images, labels = mnist("test", download=False)
+        source = f"TextureMNIST{digits} scenes of MNIST's test digits"
+    except FileNotFoundError:
+        images, labels = fixture_digits("test")
+        source = f"TextureMNIST{digits} scenes of the {len(labels)} test digits that travel with the package"
+    return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count), source
+
+
+def promise(card: dict[str, Any]) -> str:
+    """What the card says of the model, in one line."""
+    test = card["test"]
+    values = ", ".join(
+        f"{_words(name)} {test['figures'][name][-1]:.3f}"
+        for name in ("cost", "ami", "error")
+        if name in test["figures"]
+    )
+    return f"its card says {values} after {test['iterations']} iterations on {test['scenes']:,} test scenes"
+
+
+def _words(figure: str) -> str:
+    return {"ami": "AMI", "error": "class error"}.get(figure, figure)
+
+
+def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
+    """Train the small recipe and compare it with its untrained self."""
+    config = recipe(SMALL)
+    config = replace(
+        config,
+        first_seed=seed,
+        data=replace(config.data, test=count),
+        optimiser=replace(config.optimiser, updates=updates),
+        runtime=replace(config.runtime, device="cpu"),
+    )
+    scenes = split(config.data, "test")
+
+    def figures(weights: Any) -> dict[str, Any]:
+        return evaluate_weights(Tagger(config.model), weights, scenes, groups=config.test_groups).figures()
+
+    before = figures(initial_weights(config.model, config.seed_list, "cpu"))
+    run = train(config)
+    if not run.finished:
+        raise KeyboardInterrupt
+    after = figures(run.weights)
+    rows = {f"{_words(k)} {when}": f[k] for k in ("cost", "ami") for when, f in (("before", before), ("after", after))}
+    show(rows, f"{len(scenes):,} unseen scenes, before and after {run.seconds:.0f} s of training without labels")
+    shown = scenes[:DRAWN]
+    return _draw(shown, run.model().group(shown.x, groups=config.test_groups), out / SMALL)
+
+
+def _draw(scenes: Scenes, grouping: Grouping, wanted: Path) -> Path:
+    """The figure, under the first name that is free: an earlier one is never replaced."""
+    stem, number = wanted, 1
+    while stem.with_name(stem.name + ".png").exists() or stem.with_name(stem.name + ".pdf").exists():
+        number += 1
+        stem = wanted.with_name(f"{wanted.name}-{number}")
+    grouping_figure(scenes, grouping, stem)
+    path = stem.with_name(stem.name + ".png")
+    print(f"{len(scenes)} scenes and their groups are drawn in {path} and .pdf")
+    return path
