@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from taggernet.complaints import folded, sentence
 from taggernet.training.config import Config
 
 INTERRUPTED = 130
@@ -146,10 +147,10 @@ def main(argv: list[str] | None = None) -> int:
         _dispatch(args)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (ValueError, TypeError, OSError, ArithmeticError) as error:
+    except Exception as error:
         if debug:
             raise
-        print(f"taggernet: {error}", file=sys.stderr)
+        print(f"taggernet: {sentence(error)}", file=sys.stderr)
         return 2
     return 0
 
@@ -191,10 +192,7 @@ def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
     except SystemExit as end:
         if not end.code:
             raise
-        lines = [line.strip("│ \n") for line in shown.getvalue().splitlines()[1:]]
-        rule = next((i for i, line in enumerate(lines) if line.startswith(("──", "╰──"))), len(lines))
-        complaint = " ".join(" ".join(lines[:rule]).split())
-        raise ValueError(f"{complaint}\nEvery option: {prog} --help") from None
+        raise ValueError(folded(shown.getvalue(), prog)) from None
 
 
 # --- train --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""What the command line says when something is wrong: one or two lines, whoever complained."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+MENDED_BY_THE_USER = (ValueError, TypeError, OSError, ArithmeticError)
+"""Raised at the package's border, with a sentence that says what to do."""
+_FRAME = "│|╭╰╮╯+ \t"
+_LONGEST = 2000
+
+
+def sentence(error: Exception) -> str:
+    """At most two lines for any exception; those nobody foresaw say how to report them."""
+    if isinstance(error, MemoryError) or _is_out_of_memory(error):
+        return f"there is not enough memory ({_first_line(error)}): ask for less, e.g. a smaller batch or fewer seeds"
+    if isinstance(error, MENDED_BY_THE_USER):
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        return "\n".join(lines[:2])[:_LONGEST] or f"{type(error).__name__} without a message: --debug shows where"
+    return (
+        f"this should not have happened ({type(error).__name__}: {_first_line(error)})\n"
+        "The same command with --debug shows where; please report it."
+    )
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """torch raises RuntimeErrors, of a class of their own only on CUDA."""
+    said = str(error).lower()
+    return isinstance(error, RuntimeError) and ("out of memory" in said or "can't allocate memory" in said)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:300]
+
+
+def folded(shown: str, prog: str) -> str:
+    """tyro's framed complaint as one line, and where to find every option as the second."""
+    lines = [line.strip(_FRAME) for line in shown.splitlines()[1:]]  # the first is the frame's title
+    parts = [
+        " ".join(" ".join(part).split())
+        for is_rule, part in groupby(lines, key=lambda line: bool(line) and not line.strip("─-"))
+        if not is_rule
+    ]
+    complaint = _plainer(parts[0] if parts else shown.strip())
+    meant = next((re.search(r"--[\w-]+", part) for part in parts if part.startswith("Perhaps you meant")), None)
+    hint = f": did you mean {meant[0]}?" if meant else ""
+    return f"{complaint}{hint}\nEvery option: {prog} --help"
+
+
+def _plainer(complaint: str) -> str:
+    """Without the inside of the parser: which alternatives it tried, and where the option is kept."""
+    option = re.match(r"Error parsing (\S+): no type matching .*: ", complaint)
+    if option:
+        return f"{option[1]}: {complaint[option.end() :]}"
+    return re.sub(r"^Error parsing (config[\w.]*: )?", "", complaint).replace(" .", ".")
