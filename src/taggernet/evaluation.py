@@ -8,6 +8,7 @@ section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from torch.func import functional_call
 
 from taggernet.data import Scenes
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, classification_error
+from taggernet.metrics.errors import errors_by_digit
 from taggernet.randomness import Key
 from taggernet.tagger import Tagger
 
@@ -33,6 +35,7 @@ class _Pass(NamedTuple):
     costs: list[Tensor]
     labels: list[Tensor]
     classes: list[Tensor]
+    answers: list[Tensor]
 
 
 class _Evaluator(nn.Module):
@@ -47,13 +50,14 @@ class _Evaluator(nn.Module):
         x_tilde = model.corruption.apply(x, key.fold("noise"), first)
         noisy = model.start(batch, self.groups, key.fold("noisy masks"), first)
         clean = model.start(batch, self.groups, key.fold("masks"), first)
-        found = _Pass([], [], [])
+        found = _Pass([], [], [], [])
         for state in model.iterate(x_tilde, noisy, self.iterations):
             found.costs.append(model.cost(x, state).mean(-1))
         for state in model.iterate(x, clean, self.iterations):
             found.labels.append(state.m.argmax(-2).to(torch.uint8))
-            if model.config.classes:
+            if model.config.classes and state.top is not None:
                 found.classes.append(model.class_probabilities(state))
+                found.answers.append(state.top.argmax(-1))
         return found
 
 
@@ -67,14 +71,19 @@ class Evaluation:
     ari: Array | None = None
     error: Array | None = None
     """(S, T, n) each, n in the order of the scenes; errors of the labelled scenes only."""
+    by_digit: Array | None = None
+    """(S, T, n, 2): the parts of the error of scenes with two classes, whose mean it is."""
 
     def figures(self) -> Figures:
+        first, second = (None, None) if self.by_digit is None else np.moveaxis(self.by_digit, -1, 0)
         named = {
             "cost": self.cost,
             "ami": self.ami,
             "ami_arithmetic": self.ami_arithmetic,
             "ari": self.ari,
             "error": self.error,
+            "error_first": first,
+            "error_second": second,
         }
         return {name: values.mean(-1).tolist() for name, values in named.items() if values is not None}
 
@@ -103,13 +112,19 @@ def evaluate_weights(
     if agreement and scenes.groups is not None:
         true = torch.from_numpy(np.ascontiguousarray(scenes.groups)).reshape(len(scenes), -1).to(device)
         scored = _agreement(true, _labels(passes))
-    error = None
     if scenes.classes is not None and model.config.classes and scenes.labelled.any():
         known = torch.from_numpy(scenes.labelled).to(device)
         classes = torch.from_numpy(np.ascontiguousarray(scenes.classes)).to(device)[known]
         guesses = [torch.cat([p.classes[i] for p in passes], dim=1)[:, known] for i in range(iterations)]
-        error = np.stack([[classification_error(p, classes).cpu().numpy() for p in g] for g in guesses], axis=1)
-    return Evaluation(costs, error=error, **scored)
+        scored["error"] = _scores(classification_error, guesses, classes)
+        if classes.ndim == 2 and classes.shape[1] == 2:
+            scored["by_digit"] = _scores(errors_by_digit, guesses, classes)
+    return Evaluation(costs, **scored)
+
+
+def _scores(error: Callable[[Tensor, Tensor], Tensor], guesses: list[Tensor], classes: Tensor) -> Array:
+    """(S, T, n) or (S, T, n, 2) from the class probabilities (S, n, C) after each iteration."""
+    return np.stack([[error(p, classes).cpu().numpy() for p in each] for each in guesses], axis=1)
 
 
 @torch.no_grad()
@@ -126,6 +141,27 @@ def costs_and_labels(
     """What ``evaluate_weights`` judges: the costs (S, T, n) and, per iteration, the labels (S, n, N) on clean input."""
     passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
     return _per_scene([p.costs for p in passes]), _labels(passes)
+
+
+@torch.no_grad()
+def labels_and_answers(
+    model: Tagger,
+    weights: dict[str, Tensor],
+    scenes: Scenes,
+    *,
+    groups: int = 4,
+    iterations: int = 5,
+    batch: int = 100,
+    seed: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """After the last iteration on clean input: the labels (S, n, N) and the class each group gives itself (S, n, K).
+
+    'No class' is the number after the last class.
+    """
+    if not model.config.classes:
+        raise ValueError("this model was trained without classes, its groups give none: train one with classes first")
+    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
+    return _labels(passes)[-1], torch.cat([p.answers[-1] for p in passes], dim=1)
 
 
 def _passes(

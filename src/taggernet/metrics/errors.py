@@ -27,11 +27,16 @@ def top2_error(probabilities: Array, classes: AnyArray) -> Array:
     ``classes`` are (B, 2). A scene that shows one class twice gets its top-1 error instead: the second
     highest class has nothing to be right about there.
     """
+    return errors_by_digit(probabilities, classes).mean(1)
+
+
+def errors_by_digit(probabilities: Array, classes: AnyArray) -> Array:
+    """The two parts of ``top2_error``, whose mean it is: 1 where that class is missing; float64 of shape (B, 2)."""
     scores, truth = _check(probabilities, classes, digits=2)
     ranked = _ranked(scores)
-    missing = (ranked[:, None, :2] != truth[:, :, None]).all(dim=2).to(torch.float64).mean(dim=1)
-    top1 = (ranked[:, 0] != truth[:, 0]).to(torch.float64)
-    return like(probabilities, torch.where(truth[:, 0] == truth[:, 1], top1, missing))
+    missing = (ranked[:, None, :2] != truth[:, :, None]).all(dim=2)
+    top1 = ranked[:, :1] != truth
+    return like(probabilities, torch.where(truth[:, :1] == truth[:, 1:], top1, missing).to(torch.float64))
 
 
 def classification_error(probabilities: Array, classes: AnyArray) -> Array:

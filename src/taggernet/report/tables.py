@@ -46,11 +46,19 @@ TITLES = {
 
 
 def quick(config: Config) -> Config:
-    """The same run at toy size: minutes become seconds, figures mean nothing."""
+    """The same run at toy size, on the digits that travel with the package: seconds, and figures that mean nothing."""
+    texture = config.data.name.startswith("texture")
     return replace(
         config,
         model=replace(config.model, widths=tuple(max(8, w // 50) for w in config.model.widths)),
-        data=replace(config.data, train=200, valid=100, test=100),
+        data=replace(
+            config.data,
+            train=400 if texture else 200,
+            valid=100,
+            test=100,
+            labels=min(400, 10 * -(-config.data.labels // 500)),
+            digits="fixture" if texture else config.data.digits,
+        ),
         optimiser=replace(config.optimiser, batch=20, updates=20, warmup=min(config.optimiser.warmup, 5)),
         runtime=replace(config.runtime, log_every=10, evaluate_every=0, evaluate_scenes=100, checkpoint_every=0),
     )
@@ -65,9 +73,7 @@ def reproduce_row(
     the same configuration are kept as they are.
     """
     path = results / f"{config.recipe}.json"
-    found = read_json(path) if path.exists() else None
-    if found is not None and differing_fields(config, from_json({**found["config"], "runtime": {}}, path)):
-        found = None
+    found = kept(config, path)
     if found is not None and not (beyond and not beyond_path(config, results).exists()):
         return found
     begin = time.monotonic()
@@ -92,12 +98,20 @@ def write_beyond(run: Run, results: Path, *, seeds: int = 5, scenes: int = 2000)
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
     some = {name: w[:seeds] for name, w in run.weights.items()}
     record = generalisation(model, some, scenes=scenes, batch=config.evaluation_batch, data=config.data)
-    record = {"config": _plain(config), "environment": environment(), "seeds": config.seed_list[:seeds], **record}
+    record = {"config": plain(config), "environment": environment(), "seeds": config.seed_list[:seeds], **record}
     path = beyond_path(config, results)
     generalisation_figure(record, path.with_suffix(""))
     worst_scenes_figure(run.model(), record, results / f"worst-{config.recipe}", data=config.data)
     write_json(path, record)
     return record
+
+
+def kept(config: Config, path: Path) -> Record | None:
+    """The record at this path, if it is there and of the same configuration."""
+    if not path.exists():
+        return None
+    found = read_json(path)
+    return None if differing_fields(config, from_json({**found["config"], "runtime": {}}, path)) else found
 
 
 def row_record(run: Run, begin: float) -> Record:
@@ -112,7 +126,7 @@ def row_record(run: Run, begin: float) -> Record:
             batch=config.evaluation_batch,
         ).figures()  # fmt: skip
     return {
-        "config": _plain(config),
+        "config": plain(config),
         "environment": environment(),
         "seeds": config.seed_list,
         "training_seconds": run.seconds,
@@ -123,7 +137,7 @@ def row_record(run: Run, begin: float) -> Record:
     }
 
 
-def _plain(config: Config) -> dict[str, Any]:
+def plain(config: Config) -> dict[str, Any]:
     """The configuration as JSON gives it back: tuples as lists, the runtime left out."""
     content = asdict(config)
     del content["runtime"]

@@ -30,6 +30,8 @@ class DataConfig:
     """Shapes: height and width of a scene."""
     style: str = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
+    digits: Literal["mnist", "fixture"] = "mnist"
+    """TextureMNIST: the digits; fixture: the few hundred that travel with the package, for a toy run."""
     labels: int = 0
     """How many training scenes have labels; 0: none, of your own data all that have one."""
     permuted: bool = False

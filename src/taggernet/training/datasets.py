@@ -35,8 +35,14 @@ def split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
     elif config.name == "shapes":
         scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
     else:
-        scenes = data.texture_mnist(int(config.name[-1]), name, config.seed)[:count]
+        images, labels = digits_of(config, name)
+        scenes = data.texture_mnist(int(config.name[-1]), name, config.seed, images=images, labels=labels)[:count]
     return permuted(scenes, config) if config.permuted else scenes
+
+
+def digits_of(config: DataConfig, name: str) -> tuple[Array, Array]:
+    """Images and labels of a split of the digits."""
+    return data.mnist(name) if config.digits == "mnist" else data.fixture_digits(name)
 
 
 def training_set(config: Config, given: Scenes | None = None) -> Scenes | OwnRows:
@@ -137,7 +143,7 @@ def _fresh(config: DataConfig, device: torch.device) -> Callable[[Key, int, int]
         return draw_shapes
     if config.name in BUILT_IN:
         digits = int(config.name[-1])
-        images, labels = (torch.from_numpy(a).to(device) for a in data.mnist("train"))
+        images, labels = (torch.from_numpy(a).to(device) for a in digits_of(config, "train"))
         bank = data.texture_bank(device)
         order = torch.from_numpy(permutation(config, 28 * 28)).to(device) if config.permuted else None
 

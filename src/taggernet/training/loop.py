@@ -57,11 +57,18 @@ class Run:
         return one_seed(self.config.model, self.weights, index)
 
 
-def train(config: Config, out: str | Path | None = None, scenes: Scenes | None = None) -> Run:
+def train(
+    config: Config,
+    out: str | Path | None = None,
+    scenes: Scenes | None = None,
+    *,
+    start: dict[str, Tensor] | None = None,
+) -> Run:
     """Train every seed of a configuration at once, continuing a run that ``out`` already holds.
 
     Without ``out`` nothing is written. Ctrl-C and SIGTERM end it early: with ``out`` the state is saved first, and the
-    same call goes on from there. ``scenes`` are your own in memory, in place of those the configuration names.
+    same call goes on from there. ``scenes`` are your own in memory, in place of those the configuration names;
+    ``start`` are weights of a first phase (``Run.weights``), in place of the folder that ``start_from`` names.
     """
     path = None if out is None else Path(out)
     with ExitStack() as stack:
@@ -72,21 +79,30 @@ def train(config: Config, out: str | Path | None = None, scenes: Scenes | None =
             stack.enter_context(folder.owned(path))
             folder.settle(path, config)
         wait_for_all(ranks)
-        return _Training(config, path, device, ranks, scenes).run()
+        if start is not None and any(len(w) != config.seeds for w in start.values()):
+            given = len(next(iter(start.values())))
+            raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
+        return _Training(config, path, device, ranks, scenes, start).run()
 
 
 class _Training:
     """The parts of one call of ``train``."""
 
     def __init__(
-        self, config: Config, path: Path | None, device: torch.device, ranks: World, scenes: Scenes | None
+        self,
+        config: Config,
+        path: Path | None,
+        device: torch.device,
+        ranks: World,
+        scenes: Scenes | None,
+        start: dict[str, Tensor] | None,
     ) -> None:
         self.config, self.path, self.device, self.ranks = config, path, device, ranks
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
         self.unlogged: list[Tensor] = []
         """Costs (updates, 3, S) that the next record will average."""
-        self.state = self._state()
+        self.state = self._state(start)
         train_scenes = datasets.training_set(config, scenes)
         self.valid = datasets.split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
@@ -110,7 +126,7 @@ class _Training:
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
-    def _state(self) -> TrainState:
+    def _state(self, start: dict[str, Tensor] | None) -> TrainState:
         config = self.config
         if self.path is not None:
             found = checkpoint.load_latest(self.path, self.seeds, self.device)
@@ -121,8 +137,8 @@ class _Training:
                 self.console.print(f"continuing {self.path} after update {state.step}")
                 return state
         weights = initial_weights(config.model, self.seeds, self.device)
-        if config.start_from:
-            weights = carry_over(weights, self._first_phase())
+        if start is not None or config.start_from:
+            weights = carry_over(weights, self._first_phase() if start is None else start)
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
 
     def _first_phase(self) -> dict[str, Tensor]:

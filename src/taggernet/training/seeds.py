@@ -43,6 +43,8 @@ def carry_over(fresh: dict[str, Tensor], trained: dict[str, Tensor]) -> dict[str
     The trained model's own topmost scale has no place any more: its level becomes a ReLU.
     """
     return {
-        name: trained[name].clone() if name in trained and trained[name].shape == w.shape else w
+        name: trained[name].detach().to(w.device, copy=True)
+        if name in trained and trained[name].shape == w.shape
+        else w
         for name, w in fresh.items()
     }
