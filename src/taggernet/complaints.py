@@ -50,7 +50,7 @@ def folded(shown: str, prog: str) -> str:
 
 def _plainer(complaint: str) -> str:
     """Without the inside of the parser: which alternatives it tried, and where the option is kept."""
-    option = re.match(r"Error parsing (\S+): no type matching .*: ", complaint)
+    option = re.match(r"Error parsing (\S+): no type matching .*<class '\w+'>: ", complaint)
     if option:
         return f"{option[1]}: {complaint[option.end() :]}"
     return re.sub(r"^Error parsing (config[\w.]*: )?", "", complaint).replace(" .", ".")

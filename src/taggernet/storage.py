@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,19 +22,36 @@ if TYPE_CHECKING:
 
 WEIGHTS, CARD = "model.safetensors", "config.json"
 FORMAT = 1
+LARGEST_JSON = 64 << 20
+"""Bytes; a card needs a few thousand, a checkpoint's record of many seeds a few million."""
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 def write_durably(path: Path, write: Any) -> None:
     """Write to a temporary name, sync, rename: the path holds the old content or the new, never a part."""
     temporary = path.with_name(path.name + ".tmp")
     try:
-        write(temporary)
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        try:
+            write(temporary)
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            with suppress(OSError):  # where nothing can be written there is nothing to take away
+                temporary.unlink(missing_ok=True)
+    except (OSError, SafetensorError) as problem:
+        raise unwritable(path, problem) from None
     sync_folder(path.parent)
+
+
+def unwritable(path: Path, problem: Exception) -> OSError:
+    """The sentence for a file that cannot be written, of the same class and number as the system's own."""
+    number = problem.errno if isinstance(problem, OSError) else None
+    reason = os.strerror(number) if number is not None else str(problem)
+    kind = type(problem) if isinstance(problem, OSError) else OSError
+    told = kind(f"{path} cannot be written ({reason}): choose another place, or make room and try again")
+    told.errno = number
+    return told
 
 
 def sync_folder(path: Path) -> None:
@@ -66,9 +84,14 @@ def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Te
 def read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: name a folder that holds {path.name}")
+    size = path.stat().st_size
+    if size > LARGEST_JSON:
+        raise ValueError(f"{path} holds {size:,} bytes, but at most {LARGEST_JSON:,} are expected: is it a card?")
     try:
         content = json.loads(path.read_text())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply to be a card: copy or write it again") from None
+    except ValueError as error:  # also of text that is not UTF-8 and of numbers too long to read
         raise ValueError(f"{path} is not JSON ({error}): copy or write it again") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}, but an object with fields is expected")
@@ -149,6 +172,8 @@ def assign_weights(model: torch.nn.Module, tensors: dict[str, Tensor], source: o
     for name, shape in wanted.items():
         if tuple(tensors[name].shape) != shape:
             raise ValueError(f"{source}: {name} has shape {tuple(tensors[name].shape)}, but its card says {shape}")
-        if not torch.isfinite(tensors[name]).all():
+        if tensors[name].dtype not in _FLOATS:
+            raise ValueError(f"{source}: {name} holds {tensors[name].dtype}, expected floating-point numbers")
+        if not torch.isfinite(tensors[name].float()).all():
             raise ValueError(f"{source}: {name} holds NaN or infinite values: train or copy the model again")
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
