@@ -98,8 +98,10 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def model_config(content: dict[str, Any], source: object) -> TaggerConfig:
+def model_config(content: Any, source: object) -> TaggerConfig:
     """The TaggerConfig in a card, with every field checked by name and type."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{source}: model must be an object, not {type(content).__name__}")
     known = {field.name: field for field in fields(TaggerConfig)}
     unknown = sorted(set(content) - set(known))
     if unknown:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from taggernet.tagger import TaggerConfig
+from taggernet.training.bounds import check_fields
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class DataConfig:
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene: nothing may depend on their order."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class OptimiserConfig:
@@ -66,13 +70,7 @@ class OptimiserConfig:
     """Adam's epsilon."""
 
     def __post_init__(self) -> None:
-        for name in ("lr", "batch", "updates"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name)} must be positive")
-        if not 0 <= self.ema < 1:
-            raise ValueError(f"ema={self.ema} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999")
-        if self.warmup < 0 or self.clip < 0:
-            raise ValueError(f"warmup={self.warmup}, clip={self.clip} must not be negative")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ class RuntimeConfig:
     """Also write tensorboard's files."""
 
     def __post_init__(self) -> None:
-        if self.log_every < 1:
-            raise ValueError(f"log_every={self.log_every} must be at least 1")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -135,11 +132,7 @@ class Config:
     """Of the matrix products; auto: bfloat16 on CUDA. Weights, statistics and likelihoods are always float32."""
 
     def __post_init__(self) -> None:
-        for name in ("groups", "iterations", "test_groups", "test_iterations", "evaluation_batch", "seeds"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-        if self.first_seed < 0:
-            raise ValueError(f"first_seed={self.first_seed} must not be negative")
+        check_fields(self)
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
 
@@ -173,7 +166,10 @@ def from_json(content: dict[str, Any], source: object) -> Config:
         unknown = sorted(set(values) - {f.name for f in fields(kind)})
         if unknown:
             raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}")
-        return kind(**values)
+        try:
+            return kind(**values)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{source}: {error}") from None
 
     values = dict(content)
     try:
@@ -186,6 +182,4 @@ def from_json(content: dict[str, Any], source: object) -> Config:
         config: Config = build(Config, values | parts)
     except KeyError as missing:
         raise ValueError(f"{source} lacks the field {missing}") from None
-    except TypeError as error:
-        raise ValueError(f"{source}: {error}") from None
     return config
