@@ -92,7 +92,7 @@ def test_ranks_share_the_labelled_batch(name: str) -> None:
 def test_labelled_rows_keep_their_classes() -> None:
     x = numbered(12)
     scenes = FixedSource(numbered(30), Key.of([0]), Part.of(3))
-    source = LabelledSource(scenes, x, 100 + x, Key.of([0]).fold("labelled"), Part.of(3))
+    source = LabelledSource(scenes, FixedSource(x, Key.of([0]).fold("labelled"), Part.of(3), 100 + x))
     seen = []
     for step in range(4):
         source.prepare(step)

@@ -62,6 +62,9 @@ class OptimiserConfig:
     """Largest norm of a seed's gradient; 0: no clipping."""
     ema: float = 0.0
     """Decay of an average of the weights that evaluation uses; 0: none."""
+    v_rate: float = 1.0
+    """Real inputs: learning rate of the variance v, relative to that of everything else. As v = exp(asinh(w)), Adam
+    takes 1 / (2 v lr) updates to bring it down to v, however soon a smaller one would fit."""
     beta1: float = 0.9
     """Adam's memory of the gradient."""
     beta2: float = 0.999
@@ -71,6 +74,8 @@ class OptimiserConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not self.v_rate >= 0:
+            raise ValueError(f"v_rate={self.v_rate} must not be negative: 1 treats v like every other weight")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from taggernet.data.scenes import Array
 from taggernet.randomness import Key
 from taggernet.training.config import Config, DataConfig
 from taggernet.training.host import HostRows, HostSource
-from taggernet.training.sources import FixedSource, FreshSource, LabelledSource, Part, Source
+from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
 
 BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
 IN_MEMORY = "scenes in memory"
@@ -88,7 +87,8 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     """Training batches for all seeds, on the device."""
     key, model = Key.of(seeds, device), config.model
     own = config.data.name not in BUILT_IN
-    chosen = _labelled(config, train, part) if config.class_cost and (own or config.data.labels) else None
+    wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
+    chosen = _labelled(config, train, part) if wanted else None
     if isinstance(train, OwnRows):
         order = permutation(config.data, model.elements) if config.data.permuted else None
         rows = HostRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
@@ -96,16 +96,31 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
         if chosen is not None:
             with_labels = HostRows(train, chosen, model, key.fold("labelled order"), part, order)
         return HostSource(rows, with_labels)
-    scenes: Source
     if config.data.mode == "fresh":
-        scenes = FreshSource(_fresh(config.data, device), key.fold("scenes"), part)
-    else:
-        scenes = FixedSource(model.in_units(_rows(train, device)), key.fold("order"), part)
+        return _fresh_source(config, key, part)
+    x = model.in_units(_rows(train, device))
     if chosen is None or train.classes is None:
-        return scenes
-    classes = torch.from_numpy(train.classes[chosen]).to(device).reshape(len(chosen), -1).long()
-    x = model.in_units(_rows(train, device)[torch.from_numpy(chosen).to(device)])
-    return LabelledSource(scenes, x, classes, key.fold("labelled order"), part)
+        return FixedSource(x, key.fold("order"), part)
+    classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
+    if len(chosen) == len(train):
+        return FixedSource(x, key.fold("order"), part, classes)
+    few = torch.from_numpy(chosen).to(device)
+    labelled = FixedSource(x[few], key.fold("labelled order"), part, classes[few])
+    return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
+
+
+def _fresh_source(config: Config, key: Key, part: Part) -> Source:
+    """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
+    device = key.word.device
+    draw = _fresh(config.data, device)
+    if not (config.class_cost and config.data.labels):
+        return FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
+    _, labels = digits_of(config.data, "train")
+    if config.data.labels >= len(labels):
+        return FreshSource(draw, key.fold("scenes"), part)
+    few = data.labelled_subset(labels, config.data.labels, config.data.seed, config.model.classes)
+    labelled = FreshSource(_fresh(config.data, device, few), key.fold("labelled scenes"), part)
+    return LabelledSource(FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part), labelled)
 
 
 def _labelled(config: Config, train: Scenes | OwnRows, part: Part) -> Array:
@@ -130,26 +145,27 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
-def _fresh(config: DataConfig, device: torch.device) -> Callable[[Key, int, int], Tensor]:
-    """A function that draws new scenes on the device."""
+def _fresh(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
+    """A function that draws new scenes on the device, of the chosen digits only where some are."""
     if config.name == "shapes":
         table = data.placements(config.size, config.style, device)
         order = torch.from_numpy(permutation(config, config.size**2)).to(device) if config.permuted else None
 
-        def draw_shapes(key: Key, count: int, first: int) -> Tensor:
+        def draw_shapes(key: Key, count: int, first: int) -> tuple[Tensor, None]:
             x, _ = data.fresh_shapes(key, count, config.objects, config.size, first, table=table)
-            return x if order is None else x[..., order]
+            return x if order is None else x[..., order], None
 
         return draw_shapes
     if config.name in BUILT_IN:
         digits = int(config.name[-1])
-        images, labels = (torch.from_numpy(a).to(device) for a in digits_of(config, "train"))
+        some = slice(None) if chosen is None else chosen
+        images, labels = (torch.from_numpy(a[some]).to(device) for a in digits_of(config, "train"))
         bank = data.texture_bank(device)
         order = torch.from_numpy(permutation(config, 28 * 28)).to(device) if config.permuted else None
 
-        def draw_textures(key: Key, count: int, first: int) -> Tensor:
-            x, _, _ = data.fresh_texture_mnist(key, images, labels, bank, count, digits, first)
-            return x if order is None else x[..., order]
+        def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
+            x, _, classes = data.fresh_texture_mnist(key, images, labels, bank, count, digits, first)
+            return x if order is None else x[..., order], classes.reshape(*x.shape[:-1], digits).long()
 
         return draw_textures
     raise ValueError(f"fresh scenes cannot be drawn for {config.name!r}: use data.mode fixed for your own data")

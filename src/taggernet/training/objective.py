@@ -12,11 +12,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from taggernet.randomness import Key
+from taggernet.tag import State
 from taggernet.tagger import Tagger
 
 
 class Batch(NamedTuple):
-    """One update's data: scenes for the denoising cost and, in the second phase, others with labels."""
+    """One update's data: scenes for the denoising cost and, in the second phase, others with labels.
+
+    Classes without ``labelled`` belong to x itself: where every scene has a label, one pass serves both costs.
+    """
 
     x: Float[Tensor, "*S B N"]
     labelled: Float[Tensor, "*S L N"] | None = None
@@ -43,19 +47,22 @@ class Objective(nn.Module):
         """``first`` is the index of the batch's first scene in the global batch."""
         model = self.model
         x_tilde = model.corruption.apply(batch.x, noise, first)
-        state = model.start(batch.x.shape[-2], self.groups, masks, first)
-        costs = [model.cost(batch.x, s).mean((-2, -1)) for s in model.iterate(x_tilde, state, self.iterations)]
-        denoising = torch.stack(costs).mean(0)
-        if batch.labelled is None or batch.classes is None:
+        start = model.start(batch.x.shape[-2], self.groups, masks, first)
+        states = list(model.iterate(x_tilde, start, self.iterations))
+        denoising = torch.stack([model.cost(batch.x, state).mean((-2, -1)) for state in states]).mean(0)
+        if batch.classes is None:
             return Costs(denoising, denoising, torch.zeros_like(denoising))
-        classification = self._classification(batch.labelled, batch.classes, noise, masks, first)
+        last = states[-1]
+        if batch.labelled is not None:
+            last = self._last(batch.labelled, noise.fold(1), masks.fold(1), first)
+        log_p = torch.log(model.class_probabilities(last).clamp(min=1e-7))
+        # Cross-entropy of the last iteration's classes; two digits share the target.
+        classification = -log_p.gather(-1, batch.classes).mean((-2, -1))
         return Costs(denoising + self.class_cost * classification, denoising, classification)
 
-    def _classification(self, x: Tensor, classes: Tensor, noise: Key, masks: Key, first: int) -> Tensor:
-        """Cross-entropy of the last iteration's classes; two digits share the target."""
-        model = self.model
-        x_tilde = model.corruption.apply(x, noise.fold(1), first)
-        state = model.start(x.shape[-2], self.groups, masks.fold(1), first)
-        *_, last = model.iterate(x_tilde, state, self.iterations)
-        log_p = torch.log(model.class_probabilities(last).clamp(min=1e-7))
-        return -log_p.gather(-1, classes).mean((-2, -1))
+    def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
+        """The state of the last iteration on corrupted labelled scenes."""
+        x_tilde = self.model.corruption.apply(x, noise, first)
+        state = self.model.start(x.shape[-2], self.groups, masks, first)
+        *_, last = self.model.iterate(x_tilde, state, self.iterations)
+        return last

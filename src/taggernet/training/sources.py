@@ -80,10 +80,10 @@ class Rows:
 
 
 class FixedSource:
-    """The paper's way: one training set, an epoch is a pass over it."""
+    """The paper's way: one training set, an epoch is a pass over it. ``classes`` where every scene has a label."""
 
-    def __init__(self, x: Tensor, key: Key, part: Part) -> None:
-        self.rows = Rows((x,), key, part)
+    def __init__(self, x: Tensor, key: Key, part: Part, classes: Tensor | None = None) -> None:
+        self.rows = Rows((x,) if classes is None else (x, classes), key, part)
 
     def prepare(self, step: int) -> None:
         self.rows.prepare(step)
@@ -92,14 +92,18 @@ class FixedSource:
         return self.rows.valid_until(step)
 
     def batch(self, step: Tensor) -> Batch:
-        (x,) = self.rows.draw(step)
-        return Batch(x.float())
+        x, *classes = self.rows.draw(step)
+        return Batch(x.float(), classes=classes[0] if classes else None)
+
+
+Draw = Callable[[Key, int, int], tuple[Tensor, Tensor | None]]
+"""Key, count, index of the first -> x and, where they have labels, classes."""
 
 
 class FreshSource:
     """New scenes at every update, drawn on the device."""
 
-    def __init__(self, draw: Callable[[Key, int, int], Tensor], key: Key, part: Part) -> None:
+    def __init__(self, draw: Draw, key: Key, part: Part) -> None:
         self.draw, self.key, self.part = draw, key, part
 
     def prepare(self, step: int) -> None:
@@ -109,23 +113,23 @@ class FreshSource:
         return math.inf
 
     def batch(self, step: Tensor) -> Batch:
-        return Batch(self.draw(self.key.fold(step), self.part.count, self.part.first).float())
+        x, classes = self.draw(self.key.fold(step), self.part.count, self.part.first)
+        return Batch(x.float(), classes=classes)
 
 
 class LabelledSource:
-    """A source of scenes and, beside it, an equal batch of labelled ones from their own shuffled rows."""
+    """A source of scenes and, beside it, an equal batch of labelled ones from a source of their own."""
 
-    def __init__(self, scenes: Source, x: Tensor, classes: Tensor, key: Key, part: Part) -> None:
-        self.scenes = scenes
-        self.rows = Rows((x, classes), key, part)
+    def __init__(self, scenes: Source, labelled: Source) -> None:
+        self.scenes, self.labelled = scenes, labelled
 
     def prepare(self, step: int) -> None:
         self.scenes.prepare(step)
-        self.rows.prepare(step)
+        self.labelled.prepare(step)
 
     def valid_until(self, step: int) -> float:
-        return min(self.scenes.valid_until(step), self.rows.valid_until(step))
+        return min(self.scenes.valid_until(step), self.labelled.valid_until(step))
 
     def batch(self, step: Tensor) -> Batch:
-        x, classes = self.rows.draw(step)
-        return self.scenes.batch(step)._replace(labelled=x.float(), classes=classes)
+        labelled = self.labelled.batch(step)
+        return self.scenes.batch(step)._replace(labelled=labelled.x, classes=labelled.classes)

@@ -25,6 +25,8 @@ from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.sources import Part, Source
 
 Tensors = dict[str, Tensor]
+VARIANCE = "w"
+"""The parameter behind a Gaussian group's variance v = exp(asinh(w))."""
 
 
 @dataclass
@@ -139,6 +141,8 @@ class Update:
         torch._foreach_add_(size, c.eps)
         change = torch._foreach_div(m, size)
         torch._foreach_mul_(change, rate)
+        if c.v_rate != 1 and VARIANCE in self.names:
+            change[self.names.index(VARIANCE)].mul_(c.v_rate)
         torch._foreach_sub_(self.masters, change)
         if state.average:
             torch._foreach_lerp_(list(state.average.values()), self.masters, 1 - c.ema)
