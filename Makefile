@@ -46,11 +46,12 @@ format: $(READY) ## let ruff rewrite the sources
 bench: $(READY) ## run every script in benchmarks/
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-docs: ## where the documentation is
-	@echo "The documentation is the Markdown under docs/; start with README.md."
+docs: $(READY) ## build the documentation as a site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/: open site/index.html, or serve it with $(BIN)/mkdocs serve"
 
 clean: ## remove what the tools leave behind
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv as well

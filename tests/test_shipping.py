@@ -95,13 +95,12 @@ def test_a_shipped_model_is_replaced_only_on_request(run: Path, tmp_path: Path) 
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(
-    changes: dict[str, object], words: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, object], words: str, run: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     given = {"run": run, "name": "mine", "to": tmp_path / "weights"} | changes
     arguments = [str(given.pop("run"))] + [part for name, value in given.items() for part in (f"--{name}", str(value))]
-    monkeypatch.setattr(sys, "argv", ["shipping", *arguments])
-    assert main() == 2
+    assert main(arguments) == 2
     shown = capsys.readouterr()
     assert words in shown.err
     assert len(shown.err.splitlines()) == 1

@@ -8,14 +8,13 @@ test split: what ``Tagger.from_pretrained`` loads is what was measured.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from taggernet.evaluation import evaluate_weights, stacked
 from taggernet.pretrained import SHIPPED, card_in, locate
@@ -37,7 +36,7 @@ ITERATIONS = 5
 class Options:
     """Store a trained model in half precision with a card: recipe, data, test figures, date, versions."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Path
     """Folder of one seed (runs/NAME/seed-3), or of a run, whose first seed is taken."""
     name: str
     """The name for Tagger.from_pretrained."""
@@ -140,10 +139,18 @@ def _relative(path: Path) -> str:
     return path.as_posix()
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run as a command; a mistake is one line."""
+    parser = argparse.ArgumentParser(prog="python -m taggernet.shipping", description=Options.__doc__)
+    parser.add_argument("run", type=Path, help="folder of one seed, or of a run, whose first seed is taken")
+    parser.add_argument("--name", required=True, help="the name for Tagger.from_pretrained")
+    parser.add_argument("--record", type=Path, help="results of the whole run, to be named on the card")
+    parser.add_argument("--to", type=Path, default=SHIPPED, help="folder that holds the shipped models")
+    parser.add_argument("--test", type=int, help="test scenes to measure on; by default the run's own number")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
+    parser.add_argument("--overwrite", action="store_true", help="replace a model of that name")
     try:
-        target = ship(tyro.cli(Options, prog="python -m taggernet.shipping", description=Options.__doc__))
+        target = ship(Options(**vars(parser.parse_args(arguments))))
     except (ValueError, OSError) as error:
         print(f"taggernet: {error}", file=sys.stderr)
         return 2
