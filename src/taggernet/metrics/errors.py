@@ -27,7 +27,8 @@ def top2_error(probabilities: Array, classes: AnyArray) -> Array:
     ``classes`` are (B, 2). A scene that shows one class twice gets its top-1 error instead: the second
     highest class has nothing to be right about there.
     """
-    return errors_by_digit(probabilities, classes).mean(1)
+    mean: Array = errors_by_digit(probabilities, classes).mean(1)
+    return mean
 
 
 def errors_by_digit(probabilities: Array, classes: AnyArray) -> Array:

@@ -106,7 +106,7 @@ def _curves(axes: Axes, record: dict[str, Any], name: str, label: str) -> None:
             "borderpad": 0.1,
         }
         axes.legend(title="objects", title_fontsize=SMALL, loc="upper center", ncols=max(1, len(cells)), **looks)
-    _bare(axes)
+    bare(axes)
 
 
 def _bars(axes: Axes, names: list[str], seeds: Sequence[list[float] | None], colours: list[str]) -> None:
@@ -120,7 +120,7 @@ def _bars(axes: Axes, names: list[str], seeds: Sequence[list[float] | None], col
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.tick_params(axis="x", length=0)
-    _bare(axes)
+    bare(axes)
 
 
 def _failures(axes: Axes, standard: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def _setting(standard: dict[str, Any]) -> str:
     return f"$K={standard['groups']}$, $T={standard['iterations']}$"
 
 
-def _bare(axes: Axes) -> None:
+def bare(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.3)

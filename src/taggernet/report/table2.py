@@ -1,0 +1,124 @@
+"""Table 2 from training to records: ``reproduce_table2`` writes one record per cell, ``table2`` prints them.
+
+All second phases that start from one first phase are trained after it in one go, from its weights in memory: the 50k
+and the 1k run of a seed share them, and no weights need be kept on a disk.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from taggernet.baselines import BaselineConfig, run_baseline
+from taggernet.baselines import quick as quick_baseline
+from taggernet.baselines.row import plain as plain_baseline
+from taggernet.report.answers import answers_record
+from taggernet.report.label_curve import label_curve_figure
+from taggernet.report.table2_cells import ROWS, TaggerCell, baseline_cells, tagger_cells, wanted
+from taggernet.report.table2_page import label_curve, table2
+from taggernet.report.tables import Record, kept, plain, quick, row_record
+from taggernet.storage import read_json, write_json
+from taggernet.training import Config, train
+from taggernet.training.datasets import split
+from taggernet.training.loop import Run
+
+__all__ = ["ROWS", "reproduce_table2", "table2"]
+
+
+def reproduce_table2(
+    results: Path,
+    runs: Path | None,
+    *,
+    seeds: int = 5,
+    toy: bool = False,
+    device: str = "auto",
+    rows: Iterable[str] = ROWS,
+) -> str:
+    """The table as markdown, also written to results/table2.md, after every cell of these rows has its record.
+
+    ``rows`` are parts of the table (``ROWS``) or names of cells, * standing for anything. A record that is there for
+    the same configuration is kept. With ``runs`` every run has a folder there and goes on where it was stopped;
+    without, a first phase whose second phases are not all recorded is trained again.
+    """
+    rows = list(rows)
+    families = [
+        replace(cell, config=_sized(cell.config, seeds, toy, device), first=_sized(cell.first, seeds, toy, device))
+        for cell in tagger_cells()
+        if wanted(cell, rows)
+    ]
+    baselines = [cell.config for cell in baseline_cells() if wanted(cell, rows)]
+    if not families and not baselines:
+        raise ValueError(f"rows={rows} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
+    results.mkdir(parents=True, exist_ok=True)
+    for _, cells in itertools.groupby(families, key=lambda cell: cell.first.recipe):
+        _reproduce_family(list(cells), results, runs)
+    for config in baselines:
+        config = replace(config, seeds=seeds, device=device)
+        _reproduce_baseline(quick_baseline(config) if toy else config, results)
+    text = table2(results)
+    (results / "table2.md").write_text(text)
+    points = label_curve(results)
+    if points:
+        label_curve_figure(points, results / "labels")
+    return text
+
+
+def _sized(config: Config, seeds: int, toy: bool, device: str) -> Config:
+    config = replace(config, seeds=seeds, runtime=replace(config.runtime, device=device))
+    return quick(config) if toy else config
+
+
+def _reproduce_family(cells: Sequence[TaggerCell], results: Path, runs: Path | None) -> None:
+    """One first phase and the second phases that start from it."""
+    first = cells[0].first
+    missing = [cell.config for cell in cells if _kept_second(cell, results) is None]
+    recorded = kept(first, results / f"{first.recipe}.json") is not None
+    if recorded and not missing:
+        return
+    begin = time.monotonic()
+    run = _trained(first, runs)
+    if not recorded:
+        write_json(results / f"{first.recipe}.json", row_record(run, begin))
+    for config in missing:
+        begin = time.monotonic()
+        second = _trained(config, runs, run)
+        record = row_record(second, begin)
+        record["first_phase"] = plain(first)
+        record["groups"] = answers_record(second, split(config.data, "test"))
+        write_json(results / f"{config.recipe}.json", record)
+
+
+def _kept_second(cell: TaggerCell, results: Path) -> Record | None:
+    found = kept(cell.config, results / f"{cell.config.recipe}.json")
+    return found if found is not None and found.get("first_phase") == plain(cell.first) else None
+
+
+def _trained(config: Config, runs: Path | None, first: Run | None = None) -> Run:
+    _tidy()
+    start = None if first is None else first.weights
+    run = train(config, None if runs is None else runs / config.recipe, start=start)
+    if not run.finished:
+        raise KeyboardInterrupt
+    return run
+
+
+def _reproduce_baseline(config: BaselineConfig, results: Path) -> None:
+    path = results / f"{config.recipe}.json"
+    if path.exists() and read_json(path).get("config") == plain_baseline(config):
+        return
+    _tidy()
+    write_json(path, run_baseline(config))
+
+
+def _tidy() -> None:
+    """Let go of the run before: its graph's memory, and compiled code of which torch keeps only so many versions."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.compiler.reset()
+        torch.cuda.empty_cache()

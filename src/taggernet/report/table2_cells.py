@@ -1,0 +1,108 @@
+"""The cells of Table 2 and of what stands around it: which runs there are, and which first phase they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from taggernet.baselines import BASELINES, BaselineConfig
+from taggernet.baselines.recipes import LABELS, shorthand
+from taggernet.recipes import RECIPES, recipe
+from taggernet.training import Config
+
+DIGITS = (1, 2)
+TABLE_LABELS = (50_000, 1_000)
+ROWS = ("tagger", "baselines", "best", "permuted", "curve")
+"""The parts: the paper's Tagger, its baselines, our recipe, shuffled elements, errors over the number of labels."""
+
+
+@dataclass(frozen=True)
+class TaggerCell:
+    """A second phase; ``first`` is the phase without labels that it starts from."""
+
+    config: Config
+    first: Config
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BaselineCell:
+    config: BaselineConfig
+    rows: tuple[str, ...]
+
+
+def tagger_name(digits: int, labels: int, variant: str = "") -> str:
+    """texture-mnist-2-best-labels-1k: two digits, our recipe, 1,000 labels."""
+    return f"{first_name(digits, variant)}-labels-{shorthand(labels)}"
+
+
+def first_name(digits: int, variant: str = "") -> str:
+    return f"texture-mnist-{digits}" + (f"-{variant}" if variant else "")
+
+
+def baseline_name(method: str, digits: int, labels: int, variant: str = "") -> str:
+    name = f"{method}-texture-mnist-{digits}-{shorthand(labels)}"
+    return f"{name}-{variant}" if variant else name
+
+
+def tagger_cells() -> list[TaggerCell]:
+    """The paper's protocol with every number of labels, our recipe where there is one, and shuffled elements."""
+    found = []
+    for digits in DIGITS:
+        first = recipe(first_name(digits))
+        for labels in sorted(LABELS, key=lambda n: (n not in TABLE_LABELS, -n)):
+            rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
+            found.append(_second(recipe(tagger_name(digits, 1_000)), first, labels, rows))
+    for digits in DIGITS:
+        for labels in TABLE_LABELS:
+            first_of, name = first_name(digits, "best"), tagger_name(digits, labels, "best")
+            if first_of in RECIPES and name in RECIPES:
+                found.append(_second(recipe(name), recipe(first_of), labels, ("best",)))
+    first = _permuted(recipe(first_name(2)))
+    for labels in TABLE_LABELS:
+        found.append(_second(_permuted(recipe(tagger_name(2, labels))), first, labels, ("permuted",)))
+    return found
+
+
+def _second(config: Config, first: Config, labels: int, rows: tuple[str, ...]) -> TaggerCell:
+    config = replace(
+        config,
+        recipe=f"{first.recipe}-labels-{shorthand(labels)}",
+        data=replace(config.data, labels=labels),
+        start_from=first.recipe,
+    )
+    return TaggerCell(config, first, rows)
+
+
+def _permuted(config: Config) -> Config:
+    return replace(config, recipe=f"{config.recipe}-permuted", data=replace(config.data, permuted=True))
+
+
+def baseline_cells() -> list[BaselineCell]:
+    """Every cell of the paper, the Ladder's own anchor, the shuffled ConvNet and the curve of Ladder and ConvNet."""
+    found: dict[str, BaselineCell] = {}
+
+    def add(name: str, *rows: str) -> None:
+        before = found[name].rows if name in found else ()
+        found[name] = BaselineCell(BASELINES[name], before + rows)
+
+    for digits in DIGITS:
+        for method in ("mlp", "ladder", "convnet"):
+            for labels in TABLE_LABELS:
+                add(baseline_name(method, digits, labels), "baselines")
+    add("ladder-mnist-1k", "baselines")
+    for labels in TABLE_LABELS:
+        add(baseline_name("convnet", 2, labels, "permuted"), "permuted")
+        add(baseline_name("convnet", 2, labels), "permuted")
+    for digits in DIGITS:
+        for method in ("ladder", "convnet"):
+            for labels in LABELS:
+                add(baseline_name(method, digits, labels), "curve")
+    return list(found.values())
+
+
+def wanted(cell: TaggerCell | BaselineCell, rows: Iterable[str]) -> bool:
+    """Whether one of these names a row of the cell or the cell itself; * stands for anything."""
+    names = (*cell.rows, cell.config.recipe)
+    return any(fnmatchcase(name, pattern) for pattern in rows for name in names)
