@@ -20,14 +20,18 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.fixture(scope="module")
-def hook() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("repository", ROOT / "docs" / "hooks" / "repository.py")
+def script(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
+    return script("docs/hooks/repository.py")
 
 
 def test_the_site_builds_strictly(tmp_path: Path) -> None:
@@ -105,3 +109,12 @@ def test_the_public_names_are_documented() -> None:
     pages = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
     for name in set(taggernet.__all__) - {"data", "metrics"}:
         assert re.search(rf"::: taggernet\.\S*\b{name}\b", pages), name
+
+
+def test_the_figure_of_how_it_works_can_be_drawn(tmp_path: Path) -> None:
+    """From any model of square binary scenes; here an untrained one."""
+    figure = script("docs/images/how_it_works.py")
+    found = figure.Inference(taggernet.Tagger(taggernet.TaggerConfig(shape=(12, 12), widths=(8, 4))), candidates=20)
+    figure.draw(found).sheet.figure.savefig(tmp_path / "figure.png", dpi=50)
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    assert found.delta_z.shape == found.ratio.shape == (3, 12, 12)
