@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
+from taggernet.plain import check_plain_tensor, check_unmasked
 from taggernet.randomness import Key
 from taggernet.tag import Grouping, Mapping, State, run, start
 from taggernet.tag.likelihood import wide
@@ -122,10 +123,7 @@ class Tagger(nn.Module):
     def _rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
         as_numpy = not isinstance(x, Tensor)
-        if as_numpy:
-            x = torch.from_numpy(_array(x))
-        elif x.is_complex():
-            raise TypeError(f"x is a tensor of {x.dtype}: give real numbers")
+        x = torch.from_numpy(_array(x)) if as_numpy else check_plain_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
@@ -193,6 +191,7 @@ class Tagger(nn.Module):
 
 def _array(x: object) -> Float[np.ndarray, "..."]:
     """x as float32 or float64 that torch can take over: in order, native and not read-only."""
+    check_unmasked("x", x)
     try:
         array = np.asarray(x)
     except ValueError:

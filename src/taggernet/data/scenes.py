@@ -22,11 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from taggernet.plain import check_plain_tensor, check_unmasked
 from taggernet.randomness import Key
 
 Array = npt.NDArray[Any]
 Kind = Literal["binary", "real"]
 
+_MOST_ELEMENTS = 1 << 32
+_MOST_CLASSES = 2**31 - 1
 _CHUNK = 1 << 22  # elements looked at in one go, so that checking a memory-mapped file needs little memory
 
 
@@ -155,6 +158,15 @@ def check_count(name: str, value: object, *, low: int = 0, high: int | None = No
     return int(value)
 
 
+def check_scene_count(n: object, size: object) -> int:
+    """How many scenes of size x size to make, such that they fit a memory; a run that wants more draws them fresh."""
+    count = check_count("n", n, low=1)
+    most = _MOST_ELEMENTS // (size * size if isinstance(size, int) and size > 0 else 1)
+    if count > most:
+        raise ValueError(f"n={count:,} scenes of this size need too much memory: make at most {most:,} at a time")
+    return count
+
+
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """A named option, or one clear sentence that lists the choices."""
     if value not in choices:
@@ -165,9 +177,11 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 def _as_array(name: str, value: object) -> Array:
     """numpy's view of a user's array, tensor or nested list."""
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
+        value = check_plain_tensor(name, value).detach().cpu()
         value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has no bfloat16
+        value = value.float() if value.dtype.itemsize == 1 and value.is_floating_point() else value  # nor float8
         return value.numpy()
+    check_unmasked(name, value)
     try:
         array = np.asanyarray(value)
     except ValueError as error:
@@ -232,8 +246,11 @@ def _check_classes(classes: object, n: int) -> Array:
         raise ValueError(f"classes has shape {array.shape}, expected (n,) or (n, c): pass one row per scene")
     if len(array) != n:
         raise ValueError(f"classes has {len(array)} rows, but x has {n} scenes: pass one row per scene")
-    if array.min() < -1:
-        raise ValueError(f"classes holds {array.min()}, expected 0 or more, or -1 for a scene without a label")
+    if array.min() < -1 or array.max() > _MOST_CLASSES:
+        odd = array.min() if array.min() < -1 else array.max()
+        raise ValueError(
+            f"classes holds {odd}, expected 0 or more, or -1 for a scene without a label: number the classes from 0"
+        )
     return array.astype(np.int64, copy=False)
 
 

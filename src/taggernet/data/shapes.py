@@ -18,10 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taggernet.data.scenes import Array, Scenes, check_choice, check_count, one_thread
+from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
 from taggernet.randomness import Key
 
 SPLITS = ("train", "valid", "test")
+MAX_SIZE = 128
+"""The table of placements grows with the fourth power of the size: 0.7 GB at this one."""
 
 _PICTURES = {
     "paper": {
@@ -87,7 +89,7 @@ def placements(size: int = 20, style: str = "paper", device: torch.device | str 
     """The table for a canvas of ``size`` x ``size``: (row, col) of a kind is at first + row * cols + col."""
     shapes_ = shape_masks(style)
     smallest = max(max(shape.shape) for shape in shapes_)
-    check_count("size", size, low=smallest, high=1024)
+    check_count("size", size, low=smallest, high=MAX_SIZE)
     tables, rows, cols = [], [], []
     for shape in shapes_:
         height, width = shape.shape
@@ -170,7 +172,7 @@ def shapes(
     the beginning of a larger one. ``details`` holds kinds, rows and cols, each (n, objects): the kind as an
     index into ``KINDS`` and the place of its top left corner.
     """
-    check_count("n", n, low=1)
+    check_scene_count(n, size)
     check_count("objects", objects, low=1, high=255)
     check_choice("split", split, SPLITS)
     check_choice("style", style, STYLES)

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from taggernet.data.mnist import mnist
-from taggernet.data.scenes import Array, Scenes, check_choice, check_count, one_thread
+from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
 from taggernet.randomness import Key
 
 SPLITS = ("train", "valid", "test")
@@ -142,12 +142,14 @@ def texture_mnist(
     """
     check_count("digits", digits, low=1, high=2)
     check_choice("split", split, SPLITS)
+    if n is not None:
+        check_scene_count(n, SIDE)
     if images is None:
         if labels is not None:
             raise ValueError("labels were given without images: pass both, or neither to use MNIST")
         images, labels = mnist(split)
     pictures, marks = _check_digits(images, labels)
-    n = len(pictures) if n is None else check_count("n", n, low=1)
+    n = len(pictures) if n is None else n
 
     key = Key.of(seed).fold(f"texture-mnist-{digits}", split)
     bank = texture_bank()

@@ -9,8 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taggernet.plain import check_plain_tensor, check_unmasked
+
 Array = TypeVar("Array", NDArray[Any], Tensor)
 """The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""
+
+_LARGEST = 2**63 - 1
 
 AnyArray: TypeAlias = NDArray[Any] | Tensor
 
@@ -30,16 +34,30 @@ def to_tensors(**arrays: AnyArray) -> list[Tensor]:
     if len(set(places.values())) > 1:
         given = " and ".join(f"{name} is {place}" for name, place in places.items())
         raise TypeError(f"{given}, but one kind on one device is expected: convert one of them first")
-    return [array if isinstance(array, Tensor) else _from_numpy(name, array) for name, array in arrays.items()]
+    return [
+        check_plain_tensor(name, array) if isinstance(array, Tensor) else _from_numpy(name, array)
+        for name, array in arrays.items()
+    ]
 
 
 def _from_numpy(name: str, array: NDArray[Any]) -> Tensor:
-    if array.dtype.kind not in "biuf":
+    check_unmasked(name, array)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise TypeError(f"{name} has dtype {array.dtype}, but numbers are expected: convert it with .astype")
     if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        if array.size and array.max() > _LARGEST:
+            raise ValueError(f"{name} holds {array.max()}, but numbers up to {_LARGEST} are expected")
         array = array.astype(np.int64)  # torch stores wide unsigned integers but cannot compare or sort them
     # A copy only where torch would refuse: negative strides, foreign byte order, or a read-only array.
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
+
+
+def signed(name: str, tensor: Tensor) -> Tensor:
+    """A tensor of wide unsigned integers as int64, which torch can compare and sort."""
+    wider = tensor.to(torch.int64)
+    if tensor.dtype == torch.uint64 and wider.numel() and int(wider.min()) < 0:
+        raise ValueError(f"{name} holds numbers beyond {_LARGEST}: give smaller ones")
+    return wider
 
 
 def like(array: Array, result: Tensor) -> Array:

@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Bool, Float64, Int64, Shaped
 from torch import Tensor
 
-from taggernet.metrics.arrays import AnyArray, require_integers, to_tensors
+from taggernet.metrics.arrays import AnyArray, require_integers, signed, to_tensors
 
 _DIRECT_LABELS = 32
 """Labels within a range this small index the table as they are; others are numbered per scene first."""
+_MOST_CELLS = 2**24
+"""Pairs of a true and a predicted label in one scene: about 2 GB while they are scored."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ def check_labels(true: AnyArray, pred: AnyArray, unscored: int | None) -> tuple[
 
 
 def _flatten(labels: Tensor) -> Tensor:
+    """(B, N), in a dtype that torch can compare."""
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
-        labels = labels.to(torch.int64)  # stored by torch, but without the comparisons needed below
+        labels = signed("labels", labels)
     return labels.flatten(1)
 
 
@@ -89,6 +92,13 @@ def contingencies(
         return
     true_low, rows = _label_range(true)
     pred_low, columns = _label_range(pred)
+    if rows * columns > _MOST_CELLS:
+        raise ValueError(
+            f"a scene has up to {rows:,} true and {columns:,} predicted labels, too many to compare each with each "
+            f"(at most {_MOST_CELLS:,} pairs): are these labels, or values?"
+        )
+    if unscored is not None and not _can_hold(true.dtype, unscored):
+        unscored = None
     step = max(1, block_size(true.device) // max(elements, rows * columns))
     for part_true, part_pred in zip(torch.split(true, step), torch.split(pred, step), strict=True):
         scored = None if unscored is None else part_true != unscored
@@ -101,7 +111,17 @@ def _label_range(labels: Shaped[Tensor, "B N"]) -> tuple[int | None, int]:
         return 0, 2
     low, high = (int(bound) for bound in torch.aminmax(labels))
     count = high - low + 1
-    return (low, count) if count <= _DIRECT_LABELS else (None, min(count, labels.shape[1]))
+    if count <= _DIRECT_LABELS:
+        return low, count
+    step = max(1, block_size(labels.device) // labels.shape[1])
+    return None, max(int(_number(part, None).max()) + 1 for part in torch.split(labels, step))
+
+
+def _can_hold(dtype: torch.dtype, label: int) -> bool:
+    """Whether a tensor of this dtype can hold the label at all; torch would wrap it round or raise."""
+    if dtype == torch.bool:
+        return label in (0, 1)
+    return torch.iinfo(dtype).min <= label <= torch.iinfo(dtype).max
 
 
 def _number(labels: Shaped[Tensor, "B N"], low: int | None) -> Int64[Tensor, "B N"]:
