@@ -10,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 import taggernet
+from taggernet import pretrained
 from taggernet.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -103,6 +105,20 @@ def test_commands_that_are_shown_exist(page: Path, capsys: pytest.CaptureFixture
         listed = capsys.readouterr().out
         for option in (word for word in words if word.startswith("--")):
             assert option in listed, line
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the shipped model; where there is none, with an untrained one of its shape."""
+    if "shapes" not in pretrained.shipped():
+        taggernet.Tagger(taggernet.TaggerConfig(widths=(8, 4))).save(tmp_path / "shapes")
+        monkeypatch.setattr(pretrained, "SHIPPED", tmp_path)
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["out"].masks.shape == (16, 4, 20, 20)
+    assert len(names["out"].history) == 6
+    lines = [line for line in code.splitlines() if line and not line.startswith("import")]
+    assert len(lines) == 8
 
 
 def test_the_public_names_are_documented() -> None:

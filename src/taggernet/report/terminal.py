@@ -25,7 +25,7 @@ def show(figures: dict[str, Any], title: str, console: Console | None = None) ->
         for i in range(count):
             values = [seed[i] for seed in per_seed]
             spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.fmean(values):.3f}{spread}")
+            cells.append(f"{round(statistics.fmean(values), 3) + 0.0:.3f}{spread}")  # + 0.0: no minus before zero
         table.add_row(name.replace("_", " "), *cells)
     console.print(title, style="bold", soft_wrap=True, markup=False, highlight=False)
     console.print(table)
