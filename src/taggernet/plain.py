@@ -26,4 +26,4 @@ def check_plain_tensor(name: str, tensor: Tensor) -> Tensor:
 def check_unmasked(name: str, value: object) -> None:
     """numpy hands out what a mask hides as if it were data."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"{name} has {np.ma.count_masked(value)} masked values: fill or drop them first")
+        raise ValueError(f"{name} has {int(np.ma.getmaskarray(value).sum())} masked values: fill or drop them first")

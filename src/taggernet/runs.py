@@ -6,10 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from taggernet.data.scenes import check_count
 from taggernet.evaluation import evaluate_weights, stacked
-from taggernet.tagger import Tagger
+from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS, Tagger
+from taggernet.training.datasets import BUILT_IN
 from taggernet.training.datasets import split as scenes_of
 from taggernet.training.distributed import pick_device
+from taggernet.training.fitting import check_built_in
 from taggernet.training.folder import models_of, read_config
 from taggernet.training.log import environment
 
@@ -24,9 +27,9 @@ def evaluate(
     device: str = "auto",
 ) -> dict[str, Any]:
     """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own."""
-    for name, value in (("groups", groups), ("iterations", iterations)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name}={value} was given, but it must be at least 1")
+    for name, value, most in (("groups", groups, MAX_GROUPS), ("iterations", iterations, MAX_ITERATIONS)):
+        if value is not None:
+            check_count(name, value, low=1, high=most)
     folder = Path(run)
     config = read_config(folder)
     models = models_of(folder)
@@ -37,6 +40,8 @@ def evaluate(
         raise ValueError(
             f"objects={objects} was given, but {config.data.name} scenes have no such choice: leave it out"
         )
+    if config.data.name in BUILT_IN:
+        check_built_in(data)
     chosen = pick_device(device)
     loaded = [Tagger.load(path, chosen) for path in models]
     k = config.test_groups if groups is None else groups

@@ -75,6 +75,8 @@ def pick_device(name: str, world_size: int = 1, local_rank: int = 0) -> torch.de
         device = torch.device(name)
     except RuntimeError:
         raise ValueError(f"device {name!r} is not known: choose auto, cpu, cuda, cuda:1 or mps") from None
+    if device.type not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device {name!r} cannot train or evaluate: choose auto, cpu, cuda, cuda:1 or mps")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} was asked for, but this machine has no CUDA: choose auto or cpu")
     if device.type == "mps" and not torch.backends.mps.is_available():

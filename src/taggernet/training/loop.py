@@ -26,6 +26,7 @@ from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, folder
 from taggernet.training.config import Config
 from taggernet.training.distributed import World, agree, average, describe, pick_device, wait_for_all, world
+from taggernet.training.fitting import check_data
 from taggernet.training.log import Board, Records, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
@@ -75,6 +76,7 @@ def train(
         first_look = pick_device(config.runtime.device)
         ranks = stack.enter_context(world(first_look.type))
         device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
+        check_data(config, scenes)
         if path is not None and ranks.main:
             stack.enter_context(folder.owned(path))
             folder.settle(path, config)
