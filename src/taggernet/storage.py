@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -69,7 +70,17 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_durably(path, lambda temporary: save_file(ready, temporary, metadata or {"format": "pt"}))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(ready, temporary, metadata or {"format": "pt"})
+        except SafetensorError as error:  # which is what it makes of a full disk too
+            code = re.search(r"os error (\d+)", str(error))
+            if code is None:
+                raise
+            raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from None
+
+    write_durably(path, write)
 
 
 def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Tensor]:

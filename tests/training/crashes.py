@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,38 +92,56 @@ def at_every_operation(folder: Path) -> None:
     assert call > 15, "too few operations were seen: is the list of them still right?"
 
 
-def at_random(folder: Path, kills: int = 6) -> None:
-    config = toy("layer", "fresh", seeds=2, updates=60, ema=0.9, clip=0.05, schedule="cosine")
+def at_random(folder: Path, kills: int) -> None:
+    """In turn anywhere, and as soon as a checkpoint is being written."""
+    config = toy("layer", "fresh", seeds=2, updates=20 * kills, ema=0.9, clip=0.05, schedule="cosine")
     config = replace(config, runtime=quiet(log_every=4, checkpoint_every=3, evaluate_every=10))
+    begin = time.monotonic()
     assert in_child(lambda: train(config, folder / "whole")) == 0
-    run, killed = folder / "run", 0
-    while killed < kills:
-        before = newest(run)
-        child = os.fork()
-        if not child:
-            os._exit(in_this_process(lambda: train(config, run)))
-        while newest(run) == before and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            time.sleep(0.001)
-        time.sleep(random.uniform(0, 0.05))
-        os.kill(child, signal.SIGKILL)
-        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
-            break  # it was faster: the machine is
-        killed += 1
-        print(f"killed after checkpoint {newest(run)}", flush=True)
-    assert killed >= 2, "the run is over too soon to be killed: make it longer"
-    assert in_child(lambda: train(config, run)) == 0
-    same_outcome(run, folder / "whole")
+    reach = 1.5 * (time.monotonic() - begin) / kills
+    killed = while_writing = 0
+    for run in (folder / f"run-{number}" for number in itertools.count()):
+        while killed < kills:
+            child = os.fork()
+            if not child:
+                os._exit(in_this_process(lambda: train(config, run)))  # noqa: B023  called at once
+            if killed % 2 == 0:
+                time.sleep(random.uniform(0, reach))
+            else:
+                until_a_checkpoint_is_begun(run, child)
+            os.kill(child, signal.SIGKILL)
+            if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+                break  # it was faster: the rest die in another run
+            killed += 1
+            torn = bool(list((run / "checkpoints").glob("*.tmp")))
+            while_writing += torn
+            print(f"killed {'while writing' if torn else 'after'} a checkpoint, the last is {newest(run)}", flush=True)
+        assert in_child(lambda: train(config, run)) == 0  # noqa: B023
+        same_outcome(run, folder / "whole")
+        if killed == kills:
+            break
+    assert while_writing, "no checkpoint was torn: look where the run was killed"
+
+
+def until_a_checkpoint_is_begun(run: Path, child: int) -> None:
+    """Wait for it; for a checkpoint left by the run before, until it is begun again."""
+    known = {path.stat().st_ino for path in (run / "checkpoints").glob("*.tmp")}
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        with suppress(FileNotFoundError):
+            if {path.stat().st_ino for path in (run / "checkpoints").glob("*.tmp")} - known:
+                time.sleep(random.uniform(0, 0.002))
+                return
+        time.sleep(0.0005)
 
 
 def newest(run: Path) -> str:
-    return max((path.name for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default="")
+    return max((path.name for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default="none")
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("error")  # a checkpoint that is cut short would be reported as damaged
-    for kind in (at_every_operation, at_random):
-        place = Path(sys.argv[1]) / kind.__name__
-        place.mkdir()
-        kind(place)
+    place = Path(sys.argv[1])
+    at_every_operation(place / "operations")
+    at_random(place / "random", int(sys.argv[2]))
     print("all alike")

@@ -13,6 +13,7 @@ from taggernet.training import Diverged, train
 from taggernet.training.checkpoint import load_latest
 from taggernet.training.objective import Batch
 from taggernet.training.sources import FixedSource
+from taggernet.training.update import Update
 
 
 def test_a_rate_that_is_too_high(tmp_path: Path) -> None:
@@ -40,9 +41,9 @@ def test_bad_data_is_named_by_its_step_and_the_last_good_checkpoint_stays(
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(FixedSource, "batch", spoiled)
-        with pytest.raises(Diverged, match=r"loss of seed 1 became (nan|-?inf) at update 8; the last good checkpoint"):
+        with pytest.raises(Diverged, match=r"of seed 1 became (nan|-?inf) at update 8; .* after update 5, is kept"):
             train(toy("batch", "fixed", seeds=2), run)
-    found = load_latest(run, [0, 1], "cpu")
+    found = load_latest(run, toy("batch", "fixed", seeds=2), "cpu")
     assert found is not None
     assert found[0].step == 5
     assert all(torch.isfinite(w).all() for w in found[0].weights.values())
@@ -55,7 +56,22 @@ def test_bad_data_is_named_by_its_step_and_the_last_good_checkpoint_stays(
 def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path) -> None:
     """The loss of the last update was still one: nothing else would notice."""
     config = replace(toy("layer", "fixed", lr=3e38, updates=1), runtime=quiet(log_every=1))
-    with pytest.raises(Diverged, match="weights became NaN or infinite at update 0"):
-        train(replace(config, optimiser=replace(config.optimiser, lr=float("inf"))), tmp_path)
+    with pytest.raises(Diverged, match="became NaN or infinite, at the latest at update 0; there is no checkpoint"):
+        train(config, tmp_path)
     assert not (tmp_path / "seed-0").exists()
-    assert load_latest(tmp_path, [0], "cpu") is None
+    assert load_latest(tmp_path, config, "cpu") is None
+
+
+def test_moments_that_are_no_numbers_are_never_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An infinite second moment stills its weight for good, and no loss would tell."""
+    adam, config = Update._adam, toy("layer", "fixed")
+
+    def steep(self: Update, gradients: list[torch.Tensor], step: torch.Tensor) -> None:
+        adam(self, [g + 1e30 if int(step) == 7 else g for g in gradients], step)
+
+    monkeypatch.setattr(Update, "_adam", steep)
+    with pytest.raises(Diverged, match=r"became NaN or infinite, at the latest at update 9; .* update 5, is kept"):
+        train(config, tmp_path)
+    found = load_latest(tmp_path, config, "cpu")
+    assert found is not None
+    assert found[0].is_finite

@@ -39,8 +39,9 @@ def test_each_seed_equals_its_run_alone(norm: str, mode: str, optimiser: dict[st
 
 
 def test_each_seed_has_a_checkpoint_and_a_model_of_its_own(tmp_path: Path) -> None:
-    run = train(toy(seeds=2, first_seed=3, ema=0.5), tmp_path)
-    found = load_latest(tmp_path, [3, 4], "cpu")
+    config = toy(seeds=2, first_seed=3, ema=0.5)
+    run = train(config, tmp_path)
+    found = load_latest(tmp_path, config, "cpu")
     assert found is not None
     for index, seed in enumerate([3, 4]):
         saved = Tagger.load(tmp_path / f"seed-{seed}").state_dict()

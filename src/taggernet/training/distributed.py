@@ -62,6 +62,20 @@ def average(costs: torch.Tensor, world: World, device: torch.device) -> torch.Te
     return (total / world.size).to(costs.device)
 
 
+def same_start(step: int, world: World, device: torch.device) -> None:
+    """All processes must go on from the same update, or they would average what does not belong together."""
+    if world.size == 1:
+        return
+    ends = torch.tensor([step, -step], device=device)
+    dist.all_reduce(ends, op=dist.ReduceOp.MAX)
+    last, first = int(ends[0]), -int(ends[1])
+    if first != last:
+        raise ValueError(
+            f"some processes would go on after update {first}, others after {last}: "
+            "--out must be one folder that all machines share"
+        )
+
+
 def wait_for_all(world: World) -> None:
     if world.size > 1:
         dist.barrier()

@@ -7,20 +7,47 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor
 
 from taggernet.storage import read_json, write_json
 from taggernet.training.config import Config, differing_fields, from_json, to_json
+from taggernet.training.faults import not_written
 from taggernet.training.log import environment
 from taggernet.training.seeds import one_seed
 
 
+@dataclass(frozen=True)
+class Claim:
+    """A folder that this process holds, by a lock on a file in it."""
+
+    folder: Path
+    lock: int
+
+    @contextmanager
+    def writing(self, what: str, kept: Callable[[], str] = str) -> Iterator[None]:
+        """Write into the folder, if it is still the one that was claimed; say what failed and what is kept."""
+        try:
+            self._check()
+            yield
+        except OSError as problem:
+            raise OSError(not_written(what, self.folder, problem) + kept()) from problem
+
+    def _check(self) -> None:
+        try:
+            here = os.path.samestat(os.fstat(self.lock), os.stat(self.folder / ".lock"))
+        except FileNotFoundError:
+            here = False
+        if not here:
+            raise OSError("the folder was deleted, moved or replaced while the run was using it")
+
+
 @contextmanager
-def owned(folder: Path) -> Iterator[None]:
+def owned(folder: Path) -> Iterator[Claim]:
     """Hold the folder for this process: a second run in it is refused, and a crash releases it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +59,7 @@ def owned(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(f"another run is using {folder}: wait for it, or choose another --out") from None
-        yield
+        yield Claim(folder, lock)
     finally:
         os.close(lock)
 

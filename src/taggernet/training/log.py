@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,34 +83,55 @@ class Records:
         """Drop what a killed run wrote after its last checkpoint, and a last line that was cut short."""
         if not self.path.exists():
             return
+        before = self.path.read_bytes()
+        lines = before.splitlines()
         kept = []
-        for line in self.path.read_text().splitlines():
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                break
-            if record.get("step", 0) > step:
-                break
-            kept.append(line + "\n")
-        text = "".join(kept)
-        if text != self.path.read_text():
-            write_durably(self.path, lambda temporary: temporary.write_text(text))
+        for number, line in enumerate(lines, 1):
+            found = _step_of(line)
+            if found is not None and found <= step:
+                kept.append(line + b"\n")
+            elif found is None and number < len(lines):
+                warnings.warn(f"line {number} of {self.path} is damaged and left out", stacklevel=2)
+        text = b"".join(kept)
+        if text != before:
+            write_durably(self.path, lambda temporary: temporary.write_bytes(text))
 
     def write(self, record: dict[str, Any]) -> None:
+        self._check()
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
+
+    def _check(self) -> None:
+        """A file that was deleted can still be written to, and the records would be gone."""
+        if not self.path.exists() or not os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path)):
+            raise OSError(f"{self.path.name} was deleted or replaced while the run was using it")
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())
 
-    def close(self) -> None:
-        self._file.close()
-
     def __enter__(self) -> Records:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        _close(self._file, failing=kind is not None)
+
+
+def _step_of(line: bytes) -> int | None:
+    """The step of a whole record."""
+    try:
+        step = json.loads(line)["step"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return step if isinstance(step, int) else None
+
+
+def _close(file: Any, failing: bool) -> None:
+    """Close it; a full disk is told once, by the write that met it first."""
+    try:
+        file.close()
+    except OSError:
+        if not failing:
+            raise
 
 
 class Board:
@@ -128,9 +150,12 @@ class Board:
                 for seed, value in zip(seeds, values, strict=True):
                     self._writer.add_scalar(f"{name}/seed {seed}", value, step)
 
-    def close(self) -> None:
+    def __enter__(self) -> Board:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._writer is not None:
-            self._writer.close()
+            _close(self._writer, failing=kind is not None)
 
 
 @runtime_checkable

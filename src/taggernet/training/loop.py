@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -25,8 +21,19 @@ from taggernet.randomness import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, folder
 from taggernet.training.config import Config
-from taggernet.training.distributed import World, agree, average, describe, pick_device, wait_for_all, world
+from taggernet.training.distributed import (
+    World,
+    agree,
+    average,
+    describe,
+    pick_device,
+    same_start,
+    wait_for_all,
+    world,
+)
+from taggernet.training.faults import OutOfMemory, in_short, is_out_of_memory, what_to_lower
 from taggernet.training.fitting import check_data
+from taggernet.training.interruptions import interruptions
 from taggernet.training.log import Board, Records, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
@@ -71,20 +78,29 @@ def train(
     same call goes on from there. ``scenes`` are your own in memory, in place of those the configuration names;
     ``start`` are weights of a first phase (``Run.weights``), in place of the folder that ``start_from`` names.
     """
-    path = None if out is None else Path(out)
+    path, claim = None if out is None else Path(out), None
     with ExitStack() as stack:
         first_look = pick_device(config.runtime.device)
         ranks = stack.enter_context(world(first_look.type))
         device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
         check_data(config, scenes)
         if path is not None and ranks.main:
-            stack.enter_context(folder.owned(path))
-            folder.settle(path, config)
+            claim = stack.enter_context(folder.owned(path))
+            with claim.writing("the configuration"):
+                folder.settle(path, config)
         wait_for_all(ranks)
         if start is not None and any(len(w) != config.seeds for w in start.values()):
             given = len(next(iter(start.values())))
             raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
-        return _Training(config, path, device, ranks, scenes, start).run()
+        try:
+            return _Training(config, path, device, ranks, scenes, start, claim).run()
+        except Exception as problem:
+            if not is_out_of_memory(problem):
+                raise
+            what = in_short(problem)
+        # Outside of the handler, so that this error does not hold on to what filled the memory.
+        where = f"{config.recipe} does not fit the memory of {describe(device)}"
+        raise OutOfMemory(f"{where} ({what}): {what_to_lower(config)}{checkpoint.kept(path, config)}")
 
 
 class _Training:
@@ -98,13 +114,17 @@ class _Training:
         ranks: World,
         scenes: Scenes | None,
         start: dict[str, Tensor] | None,
+        claim: folder.Claim | None,
     ) -> None:
-        self.config, self.path, self.device, self.ranks = config, path, device, ranks
+        self.config, self.path, self.device, self.ranks, self.claim = config, path, device, ranks, claim
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
         self.unlogged: list[Tensor] = []
         """Costs (updates, 3, S) that the next record will average."""
+        self.saved: int | None = None
+        """The update after which the newest whole checkpoint was written."""
         self.state = self._state(start)
+        same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
         self.valid = datasets.split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
@@ -131,9 +151,10 @@ class _Training:
     def _state(self, start: dict[str, Tensor] | None) -> TrainState:
         config = self.config
         if self.path is not None:
-            found = checkpoint.load_latest(self.path, self.seeds, self.device)
+            found = checkpoint.load_latest(self.path, config, self.device)
             if found is not None:
                 state, record = found
+                self.saved = state.step
                 if record.get("unlogged"):
                     self.unlogged = [torch.tensor(record["unlogged"])]
                 self.console.print(f"continuing {self.path} after update {state.step}")
@@ -155,7 +176,7 @@ class _Training:
         begin, first = time.monotonic(), state.step
         figures: Figures = {}
         with ExitStack() as stack:
-            stopped = stack.enter_context(_interruptions())
+            stopped = stack.enter_context(interruptions())
             records, board = self._logs(stack)
             bar = stack.enter_context(progress_bar(total, state.step, runtime.progress and self.ranks.main))
             while state.step < total and not agree(stopped.is_set(), self.ranks, self.device):
@@ -177,7 +198,9 @@ class _Training:
             self._save(records)
         seconds = time.monotonic() - begin
         if self.path is not None and self.ranks.main and state.step >= total:
-            folder.save_models(self.path, config, state.evaluated, {"recipe": config.recipe, "updates": state.step})
+            card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
+            with self._writing("the models"):
+                folder.save_models(self.path, config, state.evaluated, card)
         if state.step < total:
             kept = f": run the same command to go on from {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {total}{kept}")
@@ -205,28 +228,38 @@ class _Training:
             raise self._diverged(f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g}", step)
 
     def _diverged(self, what: str, step: int) -> Diverged:
-        kept = f"; the last good checkpoint is kept in {self.path}" if self.path else ""
         return Diverged(
-            f"{what} at update {step}{kept}: "
+            f"{what} at update {step}{checkpoint.kept(self.path, self.config)}: "
             f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set --clip"
         )
 
     # --- what is written ---------------------------------------------------------------------------------
 
+    def _writing(self, what: str) -> AbstractContextManager[None]:
+        if self.claim is None:
+            return nullcontext()
+        return self.claim.writing(what, lambda: checkpoint.kept(self.path, self.config))
+
     def _logs(self, stack: ExitStack) -> tuple[Records | None, Board | None]:
         if self.path is None or not self.ranks.main:
             return None, None
-        records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
-        board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
-        stack.callback(board.close)
-        return records, board
+        with self._writing("the records"):
+            records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
+            board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+            return records, stack.enter_context(board)
 
     def _log(self, costs: Tensor, records: Records | None, board: Board | None) -> None:
         names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
         means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
+        self._record(means, means, records, board)
+
+    def _record(
+        self, figures: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: Board | None
+    ) -> None:
         if records is not None and board is not None:
-            records.write({"step": self.state.step, "time": time.time(), **means})
-            board.write(self.state.step, means, self.seeds)
+            with self._writing("a record"):
+                records.write({"step": self.state.step, "time": time.time(), **figures})
+                board.write(self.state.step, curves, self.seeds)
 
     def _evaluate(self, scenes: Scenes, records: Records | None, board: Board | None) -> Figures:
         if not self.ranks.main or not len(scenes):
@@ -236,39 +269,20 @@ class _Training:
             self.model, self.state.evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).figures()  # fmt: skip
-        if records is not None and board is not None:
-            records.write({"step": self.state.step, "time": time.time(), "valid": figures})
-            board.write(self.state.step, {f"valid {k}": [v[-1] for v in vs] for k, vs in figures.items()}, self.seeds)
+        curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in figures.items()}
+        self._record({"valid": figures}, curves, records, board)
         return figures
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.
-        if not all(bool(torch.isfinite(w).all()) for w in self.state.weights.values()):
-            raise self._diverged("weights became NaN or infinite", self.state.step - 1)
+        if not self.state.is_finite:
+            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", self.state.step - 1)
         if self.path is not None and self.ranks.main:
-            if records is not None:
-                records.sync()
             unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
             extra = {"recipe": self.config.recipe, "unlogged": unlogged}
-            checkpoint.save(self.path, self.state, self.seeds, extra)
+            with self._writing("a checkpoint"):
+                if records is not None:
+                    records.sync()
+                checkpoint.save(self.path, self.state, self.config, extra, before=self.saved)
+            self.saved = self.state.step
         wait_for_all(self.ranks)
-
-
-@contextmanager
-def _interruptions() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or SIGTERM sets; a second Ctrl-C ends at once. Handlers are put back afterwards."""
-    stopped = threading.Event()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
-
-    previous: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopped
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

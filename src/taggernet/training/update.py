@@ -11,6 +11,7 @@ update is captured once and replayed.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from torch.func import functional_call
 
 from taggernet.randomness import Key
 from taggernet.training.config import OptimiserConfig
+from taggernet.training.faults import in_short, is_out_of_memory
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.sources import Part, Source
 
@@ -52,6 +54,11 @@ class TrainState:
     def evaluated(self) -> Tensors:
         """The weights that evaluation uses."""
         return self.average or self.weights
+
+    @property
+    def is_finite(self) -> bool:
+        parts = (self.weights, self.first_moment, self.second_moment, self.average)
+        return all(bool(torch.isfinite(tensor).all()) for part in parts for tensor in part.values())
 
 
 def learning_rate(config: OptimiserConfig, step: Tensor) -> Tensor:
@@ -99,13 +106,10 @@ class Update:
         self.copies = [(live, w) for live, w in zip(self.live, self.masters, strict=True) if live is not w]
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
-        self.compiled = compiled
+        self.compiled, self.rehearsed = compiled, not compiled
         self.graph: torch.cuda.CUDAGraph | None = None
         self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
         self._adam_of: Callable[[list[Tensor], Tensor], None] = self._adam
-        if compiled:
-            self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False)
-            self._adam_of = torch.compile(self._adam, fullgraph=True, dynamic=False)
 
     @staticmethod
     def _live(name: str, weight: Tensor, half: bool) -> Tensor:
@@ -171,14 +175,42 @@ class Update:
 
     # --- many updates ------------------------------------------------------------------------------------
 
-    def _capture(self) -> None:
-        """Record one update as a CUDA graph. Warm-up runs on a copy of the state, which is then restored."""
+    def _rehearse(self) -> None:
+        """Compile, and on one GPU capture, by updates that are then undone. Where that fails, go on without."""
         state = self.state
         kept = [
             (t, t.detach().clone())
             for t in [*self.live, *self.masters, *state.first_moment.values(), *state.second_moment.values(),
-                      *state.average.values(), self.step]
+                      *state.average.values(), self.costs, self.step]
         ]  # fmt: skip
+        try:
+            self._compile()
+            if self.device.type == "cuda" and not self.distributed:
+                self._capture()
+            else:
+                self._once()
+        except Exception as problem:
+            if is_out_of_memory(problem):
+                raise
+            self._do_without(problem)
+        with torch.no_grad():
+            for tensor, value in kept:
+                tensor.copy_(value)
+        self.rehearsed = True
+
+    def _compile(self) -> None:
+        self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False)
+        self._adam_of = torch.compile(self._adam, fullgraph=True, dynamic=False)
+
+    def _do_without(self, problem: Exception) -> None:
+        failure = f"the update could not be compiled ({in_short(problem)})"
+        if self.distributed:  # some processes may be past the point where this one failed
+            raise ValueError(f"{failure}: give --compile no") from problem
+        warnings.warn(f"{failure}: going on uncompiled, with the same result but slower", stacklevel=4)
+        self.graph, self._cost_of, self._adam_of = None, self._cost, self._adam
+
+    def _capture(self) -> None:
+        """Record one update as a CUDA graph."""
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -189,9 +221,6 @@ class Update:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self._once()
-        with torch.no_grad():
-            for tensor, value in kept:
-                tensor.copy_(value)
         self.graph = graph
 
     def advance(self, count: int) -> Tensor:
@@ -200,15 +229,11 @@ class Update:
             raise ValueError(f"{count} updates do not fit the buffer of {len(self.costs)}")
         first = self.state.step
         self.source.prepare(first)
-        if self.compiled and self.device.type == "cuda" and not self.distributed:
-            if self.graph is None:
-                self._capture()
-            assert self.graph is not None
-            for _ in range(count):
-                self.graph.replay()
-        else:
-            for _ in range(count):
-                self._once()
+        if not self.rehearsed:
+            self._rehearse()
+        once = self._once if self.graph is None else self.graph.replay
+        for _ in range(count):
+            once()
         self.state.step += count
         rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
         return self.costs[rows].cpu()
