@@ -48,7 +48,12 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of the source tree, with + when it has changes; None outside a checkout."""
+    """The commit of the source tree, with + when it has changes; None outside a checkout.
+
+    TAGGERNET_COMMIT names it where the sources are a copy that git knows nothing of.
+    """
+    if os.environ.get("TAGGERNET_COMMIT"):
+        return os.environ["TAGGERNET_COMMIT"]
     here = Path(__file__).resolve().parent
     try:
         head = subprocess.run(
@@ -59,7 +64,7 @@ def _commit() -> str | None:
             cwd=here, capture_output=True, text=True, timeout=10, check=True,
         ).stdout.strip()  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return os.environ.get("TAGGERNET_COMMIT")
+        return None
     return head + ("+" if dirty else "")
 
 
