@@ -173,12 +173,16 @@ class Trace:
 
 INFERENCE_LABELS = 0.34
 """Room to the left of an inference block."""
+APART = 4 * GAP
+"""Between the iterations and what was made of the last one."""
 
 
-def inference_size(groups: int, iterations: int, size: float, bars: float = 0.0) -> tuple[float, float]:
+def inference_size(
+    groups: int, iterations: int, size: float, bars: float = 0.0, edited: bool = False
+) -> tuple[float, float]:
     """Width and height of ``draw_inference``."""
     width = INFERENCE_LABELS + (iterations + 1) * (size + GAP) - GAP + (bars + GAP if bars else 0)
-    return width, size + groups * (2 * size + 3.5 * GAP)
+    return width + (APART + size if edited else 0), size + groups * (2 * size + 3.5 * GAP)
 
 
 def draw_inference(
@@ -190,18 +194,25 @@ def draw_inference(
     *,
     classes: Float[Array, "K C"] | None = None,
     bars: float = 0.0,
+    edited: tuple[str, Trace] | None = None,
 ) -> None:
     """Iterations from left to right; below the coloured reconstruction, z and m of each group.
 
-    ``classes`` draws each group's class probabilities to the right of its rows, ``bars`` inches wide.
+    ``edited``, a title and a trace whose last step is the result after a change, is drawn as one more column; a group
+    without a mask there is left out. ``classes`` draws each group's class probabilities to the right of its rows,
+    ``bars`` inches wide.
     """
     steps, groups = trace.z.shape[:2]
     left = [x + INFERENCE_LABELS + i * (size + GAP) for i in range(steps)]
-    for i, at in enumerate(left):
-        sheet.text(at + size / 2, y - 0.09, "start" if i == 0 else f"$i={i}$", ha="center")
-        sheet.image(at, y, size, trace.groups(i))
+    columns = [(at, "start" if i == 0 else f"$i={i}$", trace, i) for i, at in enumerate(left)]
+    if edited is not None:
+        columns.append((left[-1] + size + APART, edited[0], edited[1], -1))
+    after = columns[-1][0] + size + 2 * GAP
+    for at, title, shown, i in columns:
+        sheet.text(at + size / 2, y - 0.09, title, ha="center")
+        sheet.image(at, y, size, shown.groups(i))
     if classes is not None and bars:
-        sheet.text(left[-1] + size + 2 * GAP + (bars - GAP) / 2, y - 0.09, "class", ha="center")
+        sheet.text(after + (bars - GAP) / 2, y - 0.09, "class", ha="center")
     sheet.text(x + INFERENCE_LABELS - 0.08, y + size / 2, r"$q(\mathbf{x})$", ha="right")
     for k in range(groups):
         top = y + size + 2.5 * GAP + k * (2 * size + 3.5 * GAP)
@@ -210,10 +221,13 @@ def draw_inference(
         for row, name in enumerate(("z", "m")):
             under = top + row * (size + GAP)
             sheet.text(x + INFERENCE_LABELS - 0.09, under + size / 2, rf"$\mathbf{{{name}}}_{{{k + 1}}}$", ha="right")
-            for i, at in enumerate(left):
-                sheet.image(at, under, size, trace.group(i, k) if name == "z" else trace.mask(i, k))
+            for at, _, shown, i in columns:
+                if shown.m[i, k].any():
+                    sheet.image(at, under, size, shown.group(i, k) if name == "z" else shown.mask(i, k))
+                elif name == "z":
+                    sheet.text(at + size / 2, top + size + GAP / 2, "taken\naway", SMALL, ha="center", color=FAINT)
         if classes is not None and bars:
-            sheet.bars(left[-1] + size + 2 * GAP, top + size * 0.3, bars - GAP, size * 1.5, classes[k], colour)
+            sheet.bars(after, top + size * 0.3, bars - GAP, size * 1.5, classes[k], colour)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from taggernet.report.layout import Trace
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger
 from taggernet.training.config import DataConfig
-from taggernet.training.datasets import permutation
+from taggernet.training.datasets import permutation, split
 
 
 class Studio:
@@ -32,16 +33,18 @@ class Studio:
     ) -> None:
         self.model, self.data = model, data or DataConfig()
         self.scenes, self.seed, self.iterations, self.batch = scenes, seed, iterations, batch
-        elements = self.data.size**2
-        if model.config.shape != (self.data.size, self.data.size):
+        if self.data.name == "shapes" and model.config.shape != (self.data.size, self.data.size):
             raise ValueError(
                 f"the model has shape {model.config.shape}, but data.size={self.data.size} gives square scenes of that "
                 "size: pass the data configuration the model was trained with"
             )
-        self.order = permutation(self.data, elements) if self.data.permuted else None
+        self.order = permutation(self.data, model.config.elements) if self.data.permuted else None
 
     def draw(self, objects: int) -> Scenes:
-        return draw(self.data, self.scenes, self.seed, objects)
+        """Test scenes of so many shapes or digits."""
+        if self.data.name == "shapes":
+            return draw(self.data, self.scenes, self.seed, objects)
+        return split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
 
     def ami(self, scenes: Scenes, groups: int) -> Array:
         """(T, n): AMI of every scene after each iteration."""
@@ -53,11 +56,15 @@ class Studio:
         return np.stack([agreement(true, one)[0].cpu().numpy() for one in labels])
 
     def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
-        grouping = replay(
-            self.model, scenes, indices, groups=groups, iterations=self.iterations, batch=self.batch, seed=self.seed
-        )
+        grouping = self.replay(scenes, indices, groups)
         chosen = scenes[np.array(indices)]
         return [Trace.of(chosen, grouping, i, self.order) for i in range(len(indices))]
+
+    def replay(self, scenes: Scenes, indices: Sequence[int], groups: int) -> Grouping:
+        """What these scenes' evaluation saw."""
+        return replay(
+            self.model, scenes, indices, groups=groups, iterations=self.iterations, batch=self.batch, seed=self.seed
+        )
 
 
 @torch.no_grad()
