@@ -60,6 +60,24 @@ def test_train_shows_its_figures_and_where_the_models_are(tmp_path: Path, capsys
     assert (out / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize(("name", "folder"), [("small", "runs/small"), ("mydata.npz", "runs/mydata")])
+def test_train_chooses_a_folder_unless_told(
+    name: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).normal(50, 10, (60, 9))
+    np.savez("mydata.npz", x=x)
+    toy = [*TOY.split()] if name == "small" else [*TOY.split(), "--offset", "50", "--scale", "8"]
+    assert main(["train", name, *toy]) == 0
+    shown = capsys.readouterr().out
+    assert f"models are in {folder}" in shown
+    assert (tmp_path / folder / "seed-0" / "model.safetensors").exists()
+    assert ("x scaled as (x - 50) / 8, K=4, widths 24-16-8, noise 0.6" in shown) == (name == "mydata.npz")
+    other = [word.replace("24", "32") for word in toy]
+    assert main(["train", name, *other]) == 2, "another configuration does not touch the run that is there"
+    assert "holds a run of another configuration" in capsys.readouterr().err
+
+
 def test_train_says_which_device_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = TOY.replace("--no-progress", "").replace("cpu", "auto" if not torch.cuda.is_available() else "cpu")
     assert main(["train", "small", "--out", str(tmp_path), *options.split()]) == 0
@@ -156,7 +174,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 MISTAKES = {
     "bogus": "there is no command 'bogus': choose one of train",
     "train smal --out OUT": "there is no recipe 'smal': did you mean small?",
-    "train small": "--out",
     "train small --out OUT --lr banana": "--lr: could not convert string to float: 'banana'",
     "train small --out OUT --lr -1": "lr=-1.0 must be positive",
     "train small --out OUT --batch 2.5": "--batch: invalid literal for int",

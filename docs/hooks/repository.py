@@ -35,7 +35,7 @@ def _link(match: re.Match[str], folder: PurePosixPath, source: str) -> str:
     if inside.parts[:1] != ("docs",):
         if not (ROOT / inside).exists():
             return match[0]  # mkdocs then says that it is broken
-        shown = text.strip("`")
+        shown = text.strip("`").rstrip("/")
         return f"`{inside}`" if shown in (str(inside), inside.name) else f"{text} (`{inside}`)"
     if source == FIRST:
         return f"[{text}]({inside.relative_to('docs')}{'#' + anchor if anchor else ''})"

@@ -27,7 +27,7 @@ GROUPS, ITERATIONS, SHOWN, CANDIDATES = 3, 5, 2, 3000
 """K; T; the iteration that is drawn in full; scenes from which one is chosen."""
 WIDTH, HEIGHT, LEFT = 10.0, 4.98, 1.5
 SIZE, GAP, HEADING = 0.72, 0.08, 0.11
-LETTERS, WORDS = 12.0, 10.0
+LETTERS, WORDS = 13.0, 11.0
 PANEL, MAPPING = "#F3F4F7", "#E3E6EE"
 
 
@@ -192,7 +192,7 @@ def _mapping(d: Drawing, x: float, rows: Sequence[float], middle: float) -> None
     d.text(
         x + width / 2,
         middle + 0.22,
-        "a Ladder network,\nthe same weights\nfor every group;\nit never sees $\\mathbf{x}$",
+        "a Ladder with the\nsame weights for\nevery group; it\nnever sees $\\mathbf{x}$",
     )
     for k, y in enumerate(rows):
         d.arrow([(x - 0.37, y + SIZE / 2), (x - 0.05, y + SIZE / 2)], group_colour(k))

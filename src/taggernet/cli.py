@@ -43,7 +43,7 @@ class Train:
     """Train a recipe; on a folder that holds a run, go on with it."""
 
     out: Path
-    """Folder for the run: configuration, records, checkpoints, models."""
+    """Folder for the run: configuration, records, checkpoints, models. A run that is there goes on."""
     config: Config
     """What to train."""
 
@@ -122,10 +122,10 @@ class Explore:
 class Reproduce:
     """Everything from data to the finished table or figure of the paper."""
 
-    what: Annotated[Literal["table1", "figure4"], tyro.conf.Positional]
+    what: Annotated[Literal["table1", "table2", "figure4", "figure5"], tyro.conf.Positional]
     """Which table or figure."""
-    seeds: int = 20
-    """Seeds of each of the paper's rows."""
+    seeds: int | None = None
+    """Seeds of each of the paper's rows; by default as many as the paper: 20 in Table 1, 5 in Table 2."""
     quick: bool = False
     """Toy size: shows that everything works, in seconds, on any machine."""
     results: Path = Path("results")
@@ -133,9 +133,11 @@ class Reproduce:
     runs: Path = Path("runs")
     """Where the runs keep their checkpoints."""
     model: str = ""
-    """figure4: folder of the model to draw; by default the first seed of runs/table1/shapes-best."""
+    """Figures: folder of the model to draw; by default the first seed of the table's best run."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
+    rows: tuple[str, ...] = ()
+    """table2: only some of tagger, baselines, best, permuted, curve, or cells by name; by default all."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -205,7 +207,7 @@ def _train(args: list[str]) -> None:
     from taggernet.training import train
 
     if not args or args[0] in ("-h", "--help"):
-        print("usage: taggernet train RECIPE|FILE --out RUN [--option value ...]\n")
+        print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
         print("FILE is a .npz, .npy or .h5 of your own with x (n, ...) and perhaps groups, classes.\n\nrecipes:")
         for name, make in RECIPES.items():
             print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
@@ -214,7 +216,7 @@ def _train(args: list[str]) -> None:
     name, rest = args[0], args[1:]
 
     def parse(default: Config) -> Any:
-        return _parse(Train, f"taggernet train {name}", rest, default=Train(out=tyro.MISSING, config=default))
+        return _parse(Train, f"taggernet train {name}", rest, default=Train(Path("runs") / Path(name).stem, default))
 
     if own_data.looks_like_a_file(name):
         found = own_data.look(name)
@@ -223,7 +225,7 @@ def _train(args: list[str]) -> None:
             found = own_data.look(name, options.config.model.kind)
             options = parse(own_data.configure(found))
         if os.environ.get("RANK", "0") == "0":
-            print(found)
+            print(f"{found}\n{own_data.choices(options.config)} (each has an option, see --help)")
     else:
         options = parse(recipe(name))
     run = train(options.config, options.out)
@@ -284,24 +286,9 @@ def _explore(options: Explore) -> None:
 
 
 def _reproduce(options: Reproduce) -> None:
-    from taggernet.report import figures, tables
-    from taggernet.report.animation import animation as animate
-    from taggernet.tagger import Tagger
+    from taggernet.report.reproduce import reproduce
 
-    results, runs = options.results / "table1", options.runs / ("quick" if options.quick else ".") / "table1"
-    if options.quick:
-        results = options.results / "quick" / "table1"
-    if options.what == "table1":
-        seeds = min(options.seeds, 2) if options.quick else options.seeds
-        print(tables.reproduce_table1(results, runs, seeds=seeds, toy=options.quick, device=options.device))
-        print(f"records and table1.md are in {results}")
-        return
-    folder = Path(options.model) if options.model else runs / "shapes-best" / "seed-0"
-    if not (folder / "config.json").exists() and not options.model:
-        tables.reproduce_table1(results, runs, seeds=1, toy=options.quick, device=options.device, rows=["shapes-best"])
-    figures.figure4(Tagger.load(folder), results / "figure4", scenes=100 if options.quick else 1000)
-    animate(Tagger.load(folder), results / "figure4.gif")
-    print(f"figure 4 is in {results}: figure4.pdf, figure4.png and, moving, figure4.gif")
+    reproduce(**vars(options))
 
 
 def _demo(options: Demo) -> None:

@@ -45,11 +45,21 @@ class Found:
 
     def __str__(self) -> str:
         s, data = self.survey, self.data
-        told = "" if data.groups is None else f", true groups (up to {s.groups} in a scene)"
+        told = "" if data.groups is None else f", true groups (up to {s.groups} in a scene, unscored elements as one)"
         if data.classes is not None:
             told += f", classes ({_known(data.classes):,} scenes labelled)"
         values = "0 and 1" if s.kind == "binary" else f"{s.low:g} to {s.high:g}"
         return f"{self.name}: {len(data):,} scenes of shape {data.shape}, {s.kind} ({values}){told}"
+
+
+def choices(config: Config) -> str:
+    """What was chosen for a user's data, in one line."""
+    model, adam = config.model, config.optimiser
+    units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
+    return (
+        f"{units}K={config.groups}, widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
+        f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
+    )
 
 
 def looks_like_a_file(name: str) -> bool:
