@@ -1,0 +1,79 @@
+"""Behind ``taggernet reproduce``: a table or a figure of the paper, from data to the finished file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from taggernet.recipes import RECIPES
+from taggernet.report import figures, tables
+from taggernet.report.animation import animation
+from taggernet.report.figure5 import figure5
+from taggernet.report.table2 import ROWS, reproduce_table2
+from taggernet.report.table2_cells import tagger_name
+from taggernet.storage import write_json
+from taggernet.tagger import Tagger
+from taggernet.training.config import DataConfig
+
+SEEDS = {"table1": 20, "table2": 5, "figure4": 1, "figure5": 5}
+"""As many as the paper's tables have; Figure 5 shows one of Table 2's models."""
+
+
+def reproduce(
+    what: str,
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    results: Path = Path("results"),
+    runs: Path = Path("runs"),
+    model: str = "",
+    device: str = "auto",
+    rows: tuple[str, ...] = (),
+) -> None:
+    """Make table1, table2, figure4 or figure5 and say where it is; see ``taggernet reproduce --help``."""
+    if rows and what != "table2":
+        raise ValueError(f"rows were given, but {what} has no such choice: leave them out")
+    part = "table1" if what in ("table1", "figure4") else "table2"
+    seeds = SEEDS[what] if seeds is None else seeds
+    if quick:
+        results, runs, seeds = results / "quick", runs / "quick", min(seeds, 2)
+    results, runs = results / part, runs / part
+    if what == "table1":
+        print(tables.reproduce_table1(results, runs, seeds=seeds, toy=quick, device=device))
+        print(f"records and table1.md are in {results}")
+    elif what == "table2":
+        print(reproduce_table2(results, runs, seeds=seeds, toy=quick, device=device, rows=rows or ROWS))
+        print(f"records, table2.md and the curve over labels (labels.pdf, labels.png) are in {results}")
+    elif what == "figure4":
+        _figure4(results, runs, model, quick, device)
+    else:
+        _figure5(results, runs, model, seeds, quick, device)
+
+
+def _figure4(results: Path, runs: Path, model: str, quick: bool, device: str) -> None:
+    folder = Path(model) if model else runs / "shapes-best" / "seed-0"
+    if not (folder / "config.json").exists() and not model:
+        tables.reproduce_table1(results, runs, seeds=1, toy=quick, device=device, rows=["shapes-best"])
+    figures.figure4(Tagger.load(folder), results / "figure4", scenes=100 if quick else 1000)
+    animation(Tagger.load(folder), results / "figure4.gif")
+    print(f"figure 4 is in {results}: figure4.pdf, figure4.png and, moving, figure4.gif")
+
+
+def _figure5(results: Path, runs: Path, model: str, seeds: int, quick: bool, device: str) -> None:
+    names = [tagger_name(digits, 50_000, "best") for digits in (1, 2)]
+    one, two = names if names[1] in RECIPES else [tagger_name(digits, 50_000) for digits in (1, 2)]
+    folder, single = (Path(model) if model else runs / two / "seed-0"), runs / one / "seed-0"
+    if not (folder / "config.json").exists() and not model:
+        reproduce_table2(results, runs, seeds=seeds, toy=quick, device=device, rows=[two])
+    trained_on_one = not model and (single / "config.json").exists()
+    shown = figure5(
+        Tagger.load(folder),
+        Tagger.load(single) if trained_on_one else None,
+        results / "figure5",
+        scenes=100 if quick else 1000,
+        data=DataConfig(name="texture-mnist-2", digits="fixture" if quick else "mnist"),
+    )
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(results / "figure5.json", {"model": folder.name if model else two, **shown})
+    words = "a model trained on one digit" if trained_on_one else "the same model"
+    print(f"figure 5 is in {results}: figure5.pdf, figure5.png, and what they show in figure5.json")
+    print(f"D, the scene of one digit, is grouped by {words}")
