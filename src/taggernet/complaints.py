@@ -1,9 +1,11 @@
-"""What the command line says when something is wrong: one or two lines, whoever complained."""
+"""Sentences for what goes wrong outside this package, and the one or two lines the command line makes of anything."""
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import groupby
+from pathlib import Path
 
 MENDED_BY_THE_USER = (ValueError, TypeError, OSError, ArithmeticError)
 """Raised at the package's border, with a sentence that says what to do."""
@@ -22,6 +24,16 @@ def sentence(error: Exception) -> str:
         f"this should not have happened ({type(error).__name__}: {_first_line(error)})\n"
         "The same command with --debug shows where; please report it."
     )
+
+
+def unwritable(path: Path, problem: Exception) -> OSError:
+    """The sentence for a file that cannot be written, of the same class and number as the system's own."""
+    number = problem.errno if isinstance(problem, OSError) else None
+    reason = os.strerror(number) if number is not None else str(problem)
+    kind = type(problem) if isinstance(problem, OSError) else OSError
+    told = kind(f"{path} cannot be written ({reason}): choose another place, or make room and try again")
+    told.errno = number
+    return told
 
 
 def _is_out_of_memory(error: Exception) -> bool:

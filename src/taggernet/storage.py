@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from taggernet.complaints import unwritable
 from taggernet.nets.ladder import LadderMapping
 from taggernet.tagger_config import TaggerConfig, as_float
 
@@ -43,16 +44,6 @@ def write_durably(path: Path, write: Any) -> None:
     except (OSError, SafetensorError) as problem:
         raise unwritable(path, problem) from None
     sync_folder(path.parent)
-
-
-def unwritable(path: Path, problem: Exception) -> OSError:
-    """The sentence for a file that cannot be written, of the same class and number as the system's own."""
-    number = problem.errno if isinstance(problem, OSError) else None
-    reason = os.strerror(number) if number is not None else str(problem)
-    kind = type(problem) if isinstance(problem, OSError) else OSError
-    told = kind(f"{path} cannot be written ({reason}): choose another place, or make room and try again")
-    told.errno = number
-    return told
 
 
 def sync_folder(path: Path) -> None:

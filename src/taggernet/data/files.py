@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from taggernet.complaints import unwritable
 from taggernet.data.scenes import Array, Scenes
 
 LIMIT = 16 << 30  # bytes unpacked; more is most likely a mistake or malice
@@ -74,6 +75,8 @@ def save(scenes: Scenes, path: str | os.PathLike[str], *, overwrite: bool = Fals
     try:
         writers[path.suffix.lower()](partial, arrays, scenes.kind)
         partial.replace(path)
+    except OSError as problem:
+        raise unwritable(path, problem) from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -143,6 +146,10 @@ def _check_sizes(path: Path, unpacked: int, stored: int, limit: int) -> None:
         raise ValueError(
             f"{path} unpacks to {unpacked:,} bytes, the limit is {limit:,}: split it, or pass a larger limit"
         )
+    _check_ratio(path, unpacked, stored)
+
+
+def _check_ratio(path: Path, unpacked: int, stored: int) -> None:
     if unpacked > _MODEST and unpacked > _RATIO * max(stored, 1):
         raise ValueError(
             f"{path} would unpack {stored:,} bytes to {unpacked:,}, as no real scenes do: write it uncompressed"

@@ -172,6 +172,11 @@ def _map_h5(path: Path) -> dict[str, Any]:
         file = h5py.File(path, "r")  # closed with the last of its data sets
         files._check_names(path, [str(name) for name in file])
         arrays: dict[str, Any] = {name: files._check_dataset(path, name, file) for name in file}
+        files._check_ratio(  # what is declared but not stored would be read, as zeros, for ever
+            path,
+            sum(math.prod(data.shape) * data.dtype.itemsize for data in arrays.values()),
+            sum(data.id.get_storage_size() for data in arrays.values()),
+        )
         if "kind" in file.attrs:
             arrays["kind"] = files._read_kind(path, file)
         return arrays
