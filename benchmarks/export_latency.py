@@ -1,6 +1,6 @@
 """CPU latency per scene, torch against onnxruntime, on the same machine in the same run.
 
-    python benchmarks/export_latency.py [--model NAME_OR_FOLDER] [--threads 1]
+    python benchmarks/export_latency.py [--model NAME_OR_FOLDER] [--threads 1] [--json results/export_latency.json]
 
 Each measurement is the median of several calls after a warm-up, the two taken in turn so that other load on the machine
 hits both; the last column is torch / onnxruntime, above 1 where onnxruntime is faster. Without a model, a small
@@ -21,6 +21,8 @@ import torch
 
 import taggernet as tn
 from taggernet.export import export, session
+from taggernet.storage import write_json
+from taggernet.training.log import environment
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -36,6 +38,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=4)
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.model:
@@ -49,6 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         whole, _ = export(model, Path(folder) / "model.onnx", options.iterations)
         onnx = session(whole, options.threads)
+        rows = []
         print(f"{'batch':>6} {'torch ms':>10} {'onnx ms':>10} {'ratio':>7}   (per scene)")
         for batch in (1, 10, 100):
             x = (np.random.default_rng(0).random((batch, n)) < 0.3).astype(np.float32)
@@ -62,6 +66,11 @@ def main() -> None:
                     times[1].append(onnx_s)
             ours, theirs = (1e3 * statistics.median(t) / batch for t in times)
             print(f"{batch:>6} {ours:>10.3f} {theirs:>10.3f} {ours / theirs:>7.2f}")
+            rows.append({"batch": batch, "torch_ms": round(ours, 4), "onnxruntime_ms": round(theirs, 4)})
+    if options.json is not None:
+        setting = {name: getattr(options, name) for name in ("model", "threads", "groups", "iterations", "repeats")}
+        shape = {"widths": model.config.widths, "norm": model.config.norm, "elements": n}
+        write_json(options.json, {**setting, **shape, "per_scene": rows, "environment": environment()})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import pytest
 import taggernet
 from taggernet import pretrained
 from taggernet.cli import main
+from taggernet.export import export
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -119,6 +120,19 @@ def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(names["out"].history) == 6
     lines = [line for line in code.splitlines() if line and not line.startswith("import")]
     assert len(lines) == 8
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_the_example_of_the_export_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    export(taggernet.Tagger(taggernet.TaggerConfig(widths=(8, 4), norm="layer")), "shapes.onnx")
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs/export.md").read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["masks"].shape == names["reconstructions"].shape == names["ten"][0].shape == (8, 4, 400)
 
 
 def test_the_public_names_are_documented() -> None:

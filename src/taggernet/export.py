@@ -134,9 +134,9 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         "loop.mean": np.array(config.mean, np.float32),
         "loop.offset": np.array(config.offset, np.float32),
         "loop.scale": np.array(config.scale, np.float32),
-        "loop.last": np.array(-1, np.int64),
-        "loop.over_groups": np.array([1], np.int64),
     }
+    if shares:
+        constants |= {"loop.last": np.array(-1, np.int64), "loop.over_groups": np.array([1], np.int64)}
     around = [
         node("Sub", ["x", "loop.offset"], ["loop.x_centred"]),
         node("Div", ["loop.x_centred", "loop.scale"], ["loop.x_in_units"]),
