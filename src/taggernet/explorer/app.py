@@ -16,7 +16,7 @@ from taggernet.explorer.canvas import asset
 from taggernet.explorer.contest import Contest
 from taggernet.explorer.guard import LARGEST_REQUEST, Guard
 from taggernet.explorer.looking import Explorer
-from taggernet.explorer.opening import open_model
+from taggernet.explorer.opening import open_model, own_scenes
 from taggernet.explorer.page import build
 from taggernet.explorer.scenes import TextureScenes, source_for
 from taggernet.tagger import Tagger
@@ -79,6 +79,7 @@ class Page:
 def page_for(model: Tagger | str | Path, scenes: Scenes | None = None) -> Any:
     """The page for a model, not yet served."""
     tagger, name, recipe = open_model(model)
+    scenes = own_scenes(model) if scenes is None else scenes
     source = source_for(tagger.config, scenes, digits=1 if recipe.startswith("texture-mnist-1") else 2)
     two_digits = isinstance(source, TextureScenes) and source.digits == 2
     contest = Contest(source.test, tagger) if two_digits and source.test is not None else None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from taggernet.data import Scenes
+from taggernet.explorer.scenes import TEST_SCENES
 from taggernet.pretrained import card_in, locate
 from taggernet.tagger import Tagger
+from taggernet.training.datasets import BUILT_IN, split
+from taggernet.training.folder import read_config
 
 
 def open_model(model: Tagger | str | Path) -> tuple[Tagger, str, str]:
@@ -15,3 +19,16 @@ def open_model(model: Tagger | str | Path) -> tuple[Tagger, str, str]:
     folder = locate(model)
     recipe = str(card_in(folder).get("recipe", ""))
     return Tagger.load(folder), recipe or folder.name, recipe
+
+
+def own_scenes(model: Tagger | str | Path) -> Scenes | None:
+    """The held-out scenes of a run on a user's own file, where the run and the file are there."""
+    if isinstance(model, Tagger):
+        return None
+    run = locate(model).parent
+    if not (run / "config.json").is_file():
+        return None
+    data = read_config(run).data
+    if data.name in BUILT_IN or not Path(data.name).is_file():
+        return None
+    return split(data, "test")[:TEST_SCENES]
