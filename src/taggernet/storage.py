@@ -136,7 +136,10 @@ def save_model(model: Tagger, folder: str | Path, card: dict[str, Any] | None = 
     if half:
         tensors = {name: _halved(name, tensor) if tensor.numel() > 1000 else tensor for name, tensor in tensors.items()}
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise unwritable(folder, problem) from None
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / CARD, {"format": FORMAT, "model": asdict(model.config), "card": card or {}})
     return folder

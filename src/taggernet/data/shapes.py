@@ -172,11 +172,12 @@ def shapes(
     the beginning of a larger one. ``details`` holds kinds, rows and cols, each (n, objects): the kind as an
     index into ``KINDS`` and the place of its top left corner.
     """
-    check_scene_count(n, size)
+    check_count("n", n, low=1)
     check_count("objects", objects, low=1, high=255)
     check_choice("split", split, SPLITS)
     check_choice("style", style, STYLES)
     table = placements(size, style)
+    check_scene_count(n, size)
     key = Key.of(seed).fold("shapes", split)
 
     x = np.empty((n, size * size), dtype=np.uint8)

@@ -31,6 +31,11 @@ def launch(
     the paper's data sets and its inputs cannot be drawn. ``port`` None takes the first free one from 7860.
     ``block=False`` returns the running page, with ``url`` and ``close``, instead of waiting for Ctrl-C.
     """
+    from taggernet.explorer.address import check_address
+    from taggernet.explorer.opening import check_model
+
+    check_address(host, port)
+    check_model(model)
     try:
         from taggernet.explorer.app import serve
     except ModuleNotFoundError as error:

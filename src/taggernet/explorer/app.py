@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from taggernet.data import Scenes
+from taggernet.explorer.address import is_loopback
 from taggernet.explorer.canvas import asset
 from taggernet.explorer.contest import Contest
 from taggernet.explorer.guard import LARGEST_REQUEST, Guard
@@ -96,9 +95,6 @@ def serve(
     block: bool = True,
 ) -> Page:
     """Serve the page until Ctrl-C, or return at once with ``block=False``."""
-    if port is not None and not 1 <= port <= 65535:
-        raise ValueError(f"port={port} does not exist: choose one from 1 to 65535, or none for the first free one")
-    check_address(host, port)
     blocks = page_for(model, scenes)
     _, url, _ = blocks.launch(
         server_name=host,
@@ -118,7 +114,7 @@ def serve(
         theme=theme(),
         css=asset("style.css"),
         app_kwargs={
-            "middleware": [Middleware(Guard, loopback=_is_loopback(host))],
+            "middleware": [Middleware(Guard, loopback=is_loopback(host))],
             "docs_url": None,
             "redoc_url": None,
             "openapi_url": None,
@@ -129,24 +125,3 @@ def serve(
         print(f"The page is at {url} (Ctrl-C ends it)")
         blocks.block_thread()
     return page
-
-
-def check_address(host: str, port: int | None) -> None:
-    """Whether one can listen there at all: the server below would try for a long time, and say it in many lines."""
-    try:
-        family = socket.getaddrinfo(host, None)[0][0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port or 0))
-    except OSError as problem:
-        where = host if port is None else f"{host}, port {port}"
-        raise OSError(
-            f"the page cannot listen on {where} ({problem.strerror}): choose another host or port, or neither"
-        ) from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

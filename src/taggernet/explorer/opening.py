@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from taggernet.data import Scenes
-from taggernet.explorer.scenes import TEST_SCENES
+from taggernet.explorer.scenes import TEST_SCENES, check_shape
 from taggernet.pretrained import card_in, locate
+from taggernet.storage import CARD, model_config, read_json
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, split
 from taggernet.training.folder import read_config
@@ -19,6 +20,15 @@ def open_model(model: Tagger | str | Path) -> tuple[Tagger, str, str]:
     folder = locate(model)
     recipe = str(card_in(folder).get("recipe", ""))
     return Tagger.load(folder), recipe or folder.name, recipe
+
+
+def check_model(model: Tagger | str | Path) -> None:
+    """Whether there is such a model and the page can show it: known from its card, long before gradio is loaded."""
+    if isinstance(model, Tagger):
+        check_shape(model.config)
+    else:
+        folder = locate(model)
+        check_shape(model_config(read_json(folder / CARD).get("model"), folder / CARD))
 
 
 def own_scenes(model: Tagger | str | Path) -> Scenes | None:

@@ -150,12 +150,17 @@ class OwnScenes:
         return Scene((cells > 0).astype(np.uint8), "drawn by hand")
 
 
-def source_for(config: TaggerConfig, scenes: Scenes | None = None, digits: int = 2) -> Source:
-    """The scenes that fit a model, or one clear sentence."""
+def check_shape(config: TaggerConfig) -> None:
+    """The page shows pictures, and none that are too large."""
     if len(config.shape) != 2:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
+
+
+def source_for(config: TaggerConfig, scenes: Scenes | None = None, digits: int = 2) -> Source:
+    """The scenes that fit a model, or one clear sentence."""
+    check_shape(config)
     if scenes is not None:
         if scenes.shape != config.shape:
             raise ValueError(f"the scenes have shape {scenes.shape}, but the model's inputs have {config.shape}")
