@@ -17,6 +17,7 @@ import torch
 from taggernet.baselines import BASELINES, PAPER, BaselineConfig, baseline, fresh, quick, run_baseline
 from taggernet.baselines.command import main
 from taggernet.baselines.model import errors, initial_weights, network
+from taggernet.baselines.recipes import shorthand
 from taggernet.baselines.sources import known_scenes, source, split, with_labels
 from taggernet.data import fixture_digits, texture_mnist
 from taggernet.nets.classifiers import population_moments
@@ -42,7 +43,8 @@ def test_every_cell_of_table_2_has_a_recipe() -> None:
     for name, config in BASELINES.items():
         assert config.recipe == name
         assert name.startswith(f"{config.method}-{config.data}-")
-        assert config.labels == (1_000 if "1k" in name else 50_000)
+        assert shorthand(config.labels) in name.split("-")
+        assert config.permuted == name.endswith("-permuted")
     assert baseline("mlp-texture-mnist-1-50k").widths == (2000, 2000, 2000)
     assert baseline("mlp-texture-mnist-2-1k").widths == (1000, 1000)
     assert baseline("ladder-texture-mnist-2-1k").widths == (3000, 2000, 1000, 500, 250)

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from taggernet.metrics import classification_error, top1_error, top2_error
+from taggernet.metrics.errors import errors_by_digit
 
 CLASSES = 5
 
@@ -37,6 +38,14 @@ def test_errors_follow_their_definition(probabilities: NDArray[np.float64], digi
     assert top1_error(probabilities, digits[:, 0]).tolist() == expected
     assert classification_error(probabilities, digits[:, 0]).tolist() == expected
     assert classification_error(probabilities, digits[:, :1]).tolist() == expected
+
+
+@given(probabilities_, digits_)
+def test_each_digit_has_its_part_of_the_error(probabilities: NDArray[np.float64], digits: NDArray[np.int64]) -> None:
+    for row, pair, found in zip(probabilities, digits, errors_by_digit(probabilities, digits), strict=True):
+        ranked = sorted(range(CLASSES), key=lambda c: (-row[c], c))
+        seen = ranked[:1] if pair[0] == pair[1] else ranked[:2]
+        assert found.tolist() == [float(digit not in seen) for digit in pair]
 
 
 @given(probabilities_, digits_)

@@ -96,6 +96,19 @@ def test_second_phase_keeps_what_fits_and_starts_the_rest_fresh(tmp_path: Path) 
     assert set(carry_over(fresh, {})) == set(fresh)
 
 
+def test_second_phase_starts_from_weights_in_memory_as_from_a_folder(tmp_path: Path) -> None:
+    first = train(toy(seeds=2), tmp_path / "first")
+    before = {name: w.detach().clone() for name, w in first.weights.items()}
+    second = replace(toy(seeds=2, updates=3), start_from=str(tmp_path / "first"))
+    second = replace(second, model=replace(second.model, widths=(24, 16, 8, 6)))
+    from_folder, from_memory = train(second), train(replace(second, start_from="first"), start=first.weights)
+    for name, weight in from_folder.weights.items():
+        assert torch.equal(weight, from_memory.weights[name]), name
+    assert all(torch.equal(w, before[name]) for name, w in first.weights.items()), "the first phase is left as it was"
+    with pytest.raises(ValueError, match="weights of 2 seeds, but seeds=3"):
+        train(replace(second, seeds=3), start=first.weights)
+
+
 def test_second_phase_without_its_first_names_the_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         train(replace(toy(), start_from=str(tmp_path / "nowhere")))

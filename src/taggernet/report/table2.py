@@ -7,7 +7,6 @@ and the 1k run of a seed share them, and no weights need be kept on a disk.
 from __future__ import annotations
 
 import gc
-import itertools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,9 +19,9 @@ from taggernet.baselines import quick as quick_baseline
 from taggernet.baselines.row import plain as plain_baseline
 from taggernet.report.answers import answers_record
 from taggernet.report.label_curve import label_curve_figure
-from taggernet.report.table2_cells import ROWS, TaggerCell, baseline_cells, tagger_cells, wanted
+from taggernet.report.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from taggernet.report.table2_page import label_curve, table2
-from taggernet.report.tables import Record, kept, plain, quick, row_record
+from taggernet.report.tables import kept, plain, quick, row_record
 from taggernet.storage import read_json, write_json
 from taggernet.training import Config, train
 from taggernet.training.datasets import split
@@ -42,22 +41,19 @@ def reproduce_table2(
 ) -> str:
     """The table as markdown, also written to results/table2.md, after every cell of these rows has its record.
 
-    ``rows`` are parts of the table (``ROWS``) or names of cells, * standing for anything. A record that is there for
-    the same configuration is kept. With ``runs`` every run has a folder there and goes on where it was stopped;
-    without, a first phase whose second phases are not all recorded is trained again.
+    ``rows`` are parts of the table (``ROWS``) or names of cells or first phases, * standing for anything. A record that
+    is there for the same configuration is kept. With ``runs`` every run has a folder there and goes on where it was
+    stopped; without, a first phase whose second phases are not all recorded is trained again.
     """
     rows = list(rows)
-    families = [
-        replace(cell, config=_sized(cell.config, seeds, toy, device), first=_sized(cell.first, seeds, toy, device))
-        for cell in tagger_cells()
-        if wanted(cell, rows)
-    ]
+    families = chosen_families(rows)
     baselines = [cell.config for cell in baseline_cells() if wanted(cell, rows)]
     if not families and not baselines:
         raise ValueError(f"rows={rows} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
     results.mkdir(parents=True, exist_ok=True)
-    for _, cells in itertools.groupby(families, key=lambda cell: cell.first.recipe):
-        _reproduce_family(list(cells), results, runs)
+    for first, seconds in families:
+        sized = [_sized(config, seeds, toy, device) for config in seconds]
+        _reproduce_family(_sized(first, seeds, toy, device), sized, results, runs)
     for config in baselines:
         config = replace(config, seeds=seeds, device=device)
         _reproduce_baseline(quick_baseline(config) if toy else config, results)
@@ -74,10 +70,9 @@ def _sized(config: Config, seeds: int, toy: bool, device: str) -> Config:
     return quick(config) if toy else config
 
 
-def _reproduce_family(cells: Sequence[TaggerCell], results: Path, runs: Path | None) -> None:
+def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, runs: Path | None) -> None:
     """One first phase and the second phases that start from it."""
-    first = cells[0].first
-    missing = [cell.config for cell in cells if _kept_second(cell, results) is None]
+    missing = [config for config in seconds if not _second_is_kept(config, first, results)]
     recorded = kept(first, results / f"{first.recipe}.json") is not None
     if recorded and not missing:
         return
@@ -94,9 +89,9 @@ def _reproduce_family(cells: Sequence[TaggerCell], results: Path, runs: Path | N
         write_json(results / f"{config.recipe}.json", record)
 
 
-def _kept_second(cell: TaggerCell, results: Path) -> Record | None:
-    found = kept(cell.config, results / f"{cell.config.recipe}.json")
-    return found if found is not None and found.get("first_phase") == plain(cell.first) else None
+def _second_is_kept(config: Config, first: Config, results: Path) -> bool:
+    found = kept(config, results / f"{config.recipe}.json")
+    return found is not None and found.get("first_phase") == plain(first)
 
 
 def _trained(config: Config, runs: Path | None, first: Run | None = None) -> Run:

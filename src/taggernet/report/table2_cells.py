@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -102,7 +103,19 @@ def baseline_cells() -> list[BaselineCell]:
     return list(found.values())
 
 
-def wanted(cell: TaggerCell | BaselineCell, rows: Iterable[str]) -> bool:
+def wanted(cell: TaggerCell | BaselineCell, rows: Sequence[str]) -> bool:
     """Whether one of these names a row of the cell or the cell itself; * stands for anything."""
     names = (*cell.rows, cell.config.recipe)
     return any(fnmatchcase(name, pattern) for pattern in rows for name in names)
+
+
+def chosen_families(rows: Sequence[str]) -> list[tuple[Config, list[Config]]]:
+    """Every first phase that is named, or from which a wanted second phase starts, with those second phases."""
+    found = []
+    for _, cells in itertools.groupby(tagger_cells(), key=lambda cell: cell.first.recipe):
+        family = list(cells)
+        first = family[0].first
+        seconds = [cell.config for cell in family if wanted(cell, rows)]
+        if seconds or any(fnmatchcase(first.recipe, pattern) for pattern in rows):
+            found.append((first, seconds))
+    return found
