@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from taggernet import pretrained
+from taggernet.nets import MLPMapping
 from taggernet.storage import CARD, WEIGHTS
 from taggernet.tagger import Tagger, TaggerConfig
 
@@ -124,41 +126,74 @@ def test_offline_a_hub_id_gets_one_sentence(tmp_path: Path, monkeypatch: pytest.
     assert "\n" not in str(caught.value)
 
 
-def test_push_uploads_what_from_pretrained_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
+class Api:
+    """A Hub of one repository, in a folder."""
 
-    class Api:
-        def __init__(self, **options: Any) -> None:
-            pass
+    folder: Path
+    calls: list[Any]
 
-        def create_repo(self, repo: str, **options: Any) -> None:
-            assert options == {"private": True, "exist_ok": True}
-            calls.append(repo)
+    def __init__(self, **options: Any) -> None:
+        pass
 
-        def upload_folder(self, *, repo_id: str, folder_path: str, **options: Any) -> None:
-            calls.append(repo_id)
-            assert options["allow_patterns"] == [WEIGHTS, CARD]
-            shutil.copytree(folder_path, tmp_path / "uploaded")
+    def file_exists(self, repo: str, name: str) -> bool:
+        return (self.folder / name).exists()
 
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
-    address = tiny(4).push_to_hub("me/mine", {"note": "a test"}, private=True)
+    def create_repo(self, repo_id: str, **options: Any) -> Any:
+        assert options == {"private": True, "exist_ok": True}
+        self.calls.append(repo_id)
+        return SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, *, repo_id: str, folder_path: Path, **options: Any) -> str:
+        self.calls.append((repo_id, options["commit_message"]))
+        for name in options["allow_patterns"]:
+            shutil.copy(folder_path / name, self.folder)
+        return "a commit"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Api]:
+    folder = tmp_path / "uploaded"
+    folder.mkdir()
+    monkeypatch.setattr(Api, "folder", folder, raising=False)
+    monkeypatch.setattr(Api, "calls", [], raising=False)
+    monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Api)
+    monkeypatch.setattr("taggernet.hub.HfApi", Api)
+    return Api
+
+
+def test_push_uploads_what_from_pretrained_reads(hub: type[Api]) -> None:
+    address = tiny(4).push_to_hub("me/mine", {"note": "a test"}, private=True, message="First")
     assert address.endswith("/me/mine")
-    assert calls == ["me/mine"] * 2
-    assert sorted(p.name for p in (tmp_path / "uploaded").iterdir()) == [CARD, WEIGHTS]
-    assert same(Tagger.from_pretrained(tmp_path / "uploaded"), tiny(4))
+    assert hub.calls == ["me/mine", ("me/mine", "First")]
+    assert sorted(p.name for p in hub.folder.iterdir()) == ["README.md", CARD, WEIGHTS]
+    assert same(Tagger.from_pretrained(hub.folder), tiny(4))
+    assert pretrained.card_in(hub.folder) == {"note": "a test"}
+    page = (hub.folder / "README.md").read_text()
+    for words in ("library_name: taggernet", 'from_pretrained("me/mine")', "3 x 4 (binary)", '"note": "a test"'):
+        assert words in page
 
 
-def test_push_says_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Api:
-        def __init__(self, **options: Any) -> None:
-            pass
+def test_a_page_that_was_edited_is_kept(hub: type[Api]) -> None:
+    (hub.folder / "README.md").write_text("my own words")
+    tiny(5).push_to_hub("me/mine", private=True)
+    assert (hub.folder / "README.md").read_text() == "my own words"
+    assert same(Tagger.from_pretrained(hub.folder), tiny(5))
 
-        def create_repo(self, *args: Any, **options: Any) -> None:
-            raise PermissionError("401\nlong page")
 
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+def test_push_says_what_went_wrong(hub: type[Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise PermissionError("401\nlong page")
+
+    monkeypatch.setattr(Api, "create_repo", refuse)
     with pytest.raises(OSError, match=r"could not be uploaded .*401.* log in") as caught:
         tiny().push_to_hub("me/mine")
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="not a Hub id"):
         tiny().push_to_hub("just-a-name")
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_model_that_no_card_describes_is_not_pushed() -> None:
+    other = Tagger(TaggerConfig(shape=(3, 4), widths=(8, 4)), MLPMapping(12, (8,)))
+    with pytest.raises(TypeError, match="a card only describes a Ladder"):
+        other.push_to_hub("me/mine", private=True)

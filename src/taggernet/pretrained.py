@@ -1,8 +1,8 @@
 """Finding a model by name: shipped with the package, in a folder, in a run, or on the Hugging Face Hub.
 
 Only model.safetensors and config.json are ever read or fetched, and nothing is unpickled. A shipped name or a path of
-this machine never causes network access. huggingface_hub's mixin is not used: it brings a format of its own, and a
-``from_pretrained`` that asks the Hub about names that are meant to be folders.
+this machine never causes network access; this is why huggingface_hub's mixin, whose ``from_pretrained`` asks the Hub
+about any name that is no folder, is used for pushing (``hub``) and not for loading.
 """
 
 from __future__ import annotations
@@ -108,19 +108,15 @@ def _fetched(hub_id: str, revision: str | None) -> Path:
 
 
 def push(model: Tagger, hub_id: str, card: dict[str, Any] | None, *, half: bool, private: bool, message: str) -> str:
-    """Upload the two files of a model, and return its address."""
+    """Upload a model to the Hub, and return its address."""
     if not isinstance(hub_id, str) or not _HUB_ID.fullmatch(hub_id):
         raise ValueError(f"{hub_id!r} is not a Hub id: give owner/name, e.g. 'me/my-tagger'")
-    from huggingface_hub import HfApi
+    from taggernet.hub import upload
 
     with tempfile.TemporaryDirectory() as folder:
         save_model(model, folder, card, half=half)
-        api = HfApi(library_name="taggernet")
         try:
-            api.create_repo(hub_id, private=private, exist_ok=True)
-            api.upload_folder(
-                repo_id=hub_id, folder_path=folder, allow_patterns=[WEIGHTS, CARD], commit_message=message
-            )
+            upload(Path(folder), hub_id, private=private, message=message)
         except Exception as error:  # as above
             raise OSError(
                 f"{hub_id!r} could not be uploaded to the Hub ({type(error).__name__}: {str(error).splitlines()[0]}): "
