@@ -12,12 +12,15 @@ Rates are counted from the model's own matrix products.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import math
 import multiprocessing as mp
 import os
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,8 +105,21 @@ class Turn:
 
     barrier: Any
     lock: Any
+    gpu: Path | None
+    """A file whose lock is held while timing, so that other work on the GPU can take turns with it."""
     rows: int
     """Kernels to list of each case."""
+
+
+@contextmanager
+def alone(path: Path | None) -> Iterator[None]:
+    """Hold the lock of a file, if one is named."""
+    if path is None:
+        yield
+        return
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def work(name: str, device: torch.device, stretch: int, turn: Turn, found: Any) -> None:
@@ -119,7 +135,7 @@ def work(name: str, device: torch.device, stretch: int, turn: Turn, found: Any) 
     except Exception as error:
         figures["error"] = f"{type(error).__name__}: {str(error)[:500]}"
     turn.barrier.wait()
-    with turn.lock:
+    with turn.lock, alone(turn.gpu):
         if "error" not in figures and update is not None:
             figures |= measure(update, config, device, stretch)
             figures["profile"] = profile(update, turn.rows) if turn.rows and device.type == "cuda" else ""
@@ -177,11 +193,13 @@ def profile(update: Update, rows: int) -> str:
     return prof.key_averages().table(sort_by="cuda_time_total", row_limit=rows, max_name_column_width=90)
 
 
-def measure_all(names: list[str], device: torch.device, stretch: int, rows: int) -> dict[str, dict[str, Any]]:
+def measure_all(
+    names: list[str], device: torch.device, stretch: int, rows: int, gpu: Path | None
+) -> dict[str, dict[str, Any]]:
     """Every case in its own process: compiled side by side, timed one after the other."""
     context = mp.get_context("spawn")
     found = context.Queue()
-    turn = Turn(context.Barrier(len(names)), context.Lock(), rows)
+    turn = Turn(context.Barrier(len(names)), context.Lock(), gpu, rows)
     workers = [context.Process(target=work, args=(name, device, stretch, turn, found)) for name in names]
     for worker in workers:
         worker.start()
@@ -198,14 +216,16 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if cuda else "cpu")
     parser.add_argument("--stretch", type=int, default=0, help="updates per timed stretch")
     parser.add_argument("--profile", type=int, default=0, help="print this many kernels of each case")
+    parser.add_argument("--lock", type=Path, help="a file whose lock to hold while timing")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     device = torch.device(args.device)
     stretch = args.stretch or (50 if device.type == "cuda" else 1)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    record: dict[str, Any] = {"environment": environment(), **ceilings(device)}
+    with alone(args.lock):
+        record: dict[str, Any] = {"environment": environment(), **ceilings(device)}
     print(json.dumps({k: v for k, v in record.items() if k != "environment"}), flush=True)
-    record["cases"] = measure_all(args.cases, device, stretch, args.profile)
+    record["cases"] = measure_all(args.cases, device, stretch, args.profile, args.lock)
     for name, figures in record["cases"].items():
         kernels = figures.pop("profile", "")
         shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in figures.items() if k != "first_costs"}

@@ -48,6 +48,17 @@ def shapes_best() -> Config:
     )
 
 
+def shapes_compact() -> Config:
+    """Our best recipe at half the width: the Shapes model that travels with the package."""
+    base = shapes_best()
+    return replace(
+        base,
+        recipe="shapes-compact",
+        model=replace(base.model, widths=(1000, 500, 250)),
+        optimiser=replace(base.optimiser, updates=60_000),
+    )
+
+
 def shapes_permuted() -> Config:
     """No image prior: the LayerNorm recipe on scenes whose elements are shuffled by one fixed permutation."""
     base = shapes_layernorm()
@@ -127,6 +138,7 @@ RECIPES: dict[str, Callable[[], Config]] = {
         shapes,
         shapes_layernorm,
         shapes_best,
+        shapes_compact,
         shapes_permuted,
         small,
         texture_mnist_1,

@@ -73,11 +73,16 @@ def learning_rate(config: OptimiserConfig, step: Tensor) -> Tensor:
     return rate
 
 
-def clip_by_seed(gradients: list[Tensor], limit: float) -> list[Tensor]:
-    """Scale each seed's gradient to at most this norm."""
-    squares = torch.stack([g.float().flatten(1).square().sum(1) for g in gradients]).sum(0)
-    factor = (limit / (squares.sqrt() + 1e-12)).clamp(max=1)
-    return [g * factor.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype) for g in gradients]
+def clip_factors(gradients: list[Tensor], limit: float) -> Tensor:
+    """(S,): what each seed's gradient must be multiplied with so that its norm is at most the limit."""
+    norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float32) for g in gradients]
+    norm = torch.linalg.vector_norm(torch.stack(norms), dim=0)
+    return (limit / (norm + 1e-12)).clamp(max=1)
+
+
+def by_seed(factor: Tensor, tensor: Tensor) -> Tensor:
+    """A factor per seed (S,), shaped to multiply (S, ...)."""
+    return factor.reshape(-1, *[1] * (tensor.ndim - 1))
 
 
 class Update:
@@ -104,12 +109,13 @@ class Update:
         self.masters = [state.weights[name] for name in self.names]
         self.live = [self._live(name, w, half) for name, w in state.weights.items()]
         self.copies = [(live, w) for live, w in zip(self.live, self.masters, strict=True) if live is not w]
+        self.unclipped = torch.ones(len(self.masters[0]), device=self.device)
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
         self.compiled, self.rehearsed = compiled, not compiled
         self.graph: torch.cuda.CUDAGraph | None = None
         self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
-        self._adam_of: Callable[[list[Tensor], Tensor], None] = self._adam
+        self._adam_of: Callable[[list[Tensor], Tensor, Tensor], None] = self._adam
 
     @staticmethod
     def _live(name: str, weight: Tensor, half: bool) -> Tensor:
@@ -127,11 +133,11 @@ class Update:
         costs: Costs = functional_call(self.objective, weights, (batch, *keys, self.part.first))
         return costs
 
-    def _adam(self, gradients: list[Tensor], step: Tensor) -> None:
+    def _adam(self, gradients: list[Tensor], clip: Tensor, step: Tensor) -> None:
         c, state = self.config, self.state
-        if c.clip:
-            gradients = clip_by_seed(gradients, c.clip)
         g = [gradient.float() for gradient in gradients]
+        if c.clip:
+            g = [gradient * by_seed(clip, gradient) for gradient in g]
         m = list(state.first_moment.values())
         v = list(state.second_moment.values())
         t = (step + 1).to(torch.float32)
@@ -159,7 +165,9 @@ class Update:
         with torch.no_grad():
             if self.distributed:
                 self._share(gradients)
-            self._adam_of(gradients, self.step)
+            # Outside the compiled part: Inductor (2.11) fails on these norms beside Adam's arithmetic.
+            clip = clip_factors(gradients, self.config.clip) if self.config.clip else self.unclipped
+            self._adam_of(gradients, clip, self.step)
             row = (self.step % len(self.costs)).reshape(1)
             self.costs.index_copy_(0, row, torch.stack([c.detach() for c in costs])[None])
             self.step += 1

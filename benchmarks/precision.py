@@ -1,0 +1,64 @@
+"""Does bfloat16 cost quality? The LayerNorm Shapes recipe, shortened, in bfloat16 and in float32 with the same seeds.
+
+    python benchmarks/precision.py --out results/performance/precision.json
+
+Only the matrix products differ. Figures are on the validation split, after every iteration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from taggernet.evaluation import evaluate_weights
+from taggernet.recipes import recipe
+from taggernet.tagger import Tagger
+from taggernet.training import Config, train
+from taggernet.training.datasets import split
+from taggernet.training.log import environment
+
+
+def shortened(seeds: int, updates: int) -> Config:
+    config = recipe("shapes-layernorm")
+    runtime = replace(config.runtime, evaluate_every=0, checkpoint_every=0, log_every=500)
+    return replace(config, seeds=seeds, optimiser=replace(config.optimiser, updates=updates, warmup=0), runtime=runtime)
+
+
+def one(config: Config) -> dict[str, Any]:
+    run = train(config)
+    model = Tagger(config.model).to(next(iter(run.weights.values())).device)
+    figures = evaluate_weights(model, run.weights, split(config.data, "valid")[:5000]).figures()
+    return {"seconds": run.seconds, **figures}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--updates", type=int, default=5000 if torch.cuda.is_available() else 20)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    config = shortened(args.seeds, args.updates)
+    if not torch.cuda.is_available():  # a few updates of a small model show that it works
+        config = replace(config, model=replace(config.model, widths=(40, 20, 10)))
+    record: dict[str, Any] = {"environment": environment(), "updates": args.updates, "seeds": config.seed_list}
+    for precision in ("bfloat16", "float32"):
+        record[precision] = found = one(replace(config, precision=precision))  # type: ignore[arg-type]
+        for name in ("ami", "cost"):
+            last = [seed[-1] for seed in found[name]]
+            spread = statistics.stdev(last) if len(last) > 1 else 0.0
+            print(
+                f"{precision:>9} {name:>5} after 5 iterations {statistics.fmean(last):.4f} +- {spread:.4f}", flush=True
+            )
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
