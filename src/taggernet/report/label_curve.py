@@ -29,18 +29,20 @@ def label_curve_figure(curves: Sequence[Curve], out: str | Path) -> None:
     """A panel per data set, both axes logarithmic; lines are means over seeds, bands their standard deviation."""
     with style():
         shown = sorted({curve.digits for curve in curves})
-        figure = Figure(figsize=(0.4 + 2.9 * len(shown), 2.35), layout="constrained")
+        figure = Figure(figsize=(0.4 + 2.9 * len(shown), 2.5), layout="constrained")
         panels: Any = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
         for axes, digits in zip(panels, shown, strict=True):
             _panel(axes, [curve for curve in curves if curve.digits == digits], digits)
         panels[0].set_ylabel("test error (%)")
-        panels[0].legend(frameon=False, loc="lower left", handlelength=1.6, borderpad=0.1, labelspacing=0.3)
+        lines = {text: line for axes in panels for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+        looks: Any = {"frameon": False, "handlelength": 1.6, "columnspacing": 1.4}
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2 * len(shown), **looks)
         save(figure, out)
 
 
 def _panel(axes: Axes, curves: Sequence[Curve], digits: int) -> None:
     axes.axhline(CHANCE[digits], color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    axes.annotate("chance", (1, CHANCE[digits]), xycoords=("axes fraction", "data"), xytext=(-2, 2),
+    axes.annotate("chance", (1, CHANCE[digits]), xycoords=("axes fraction", "data"), xytext=(-2, -3), va="top",
                   textcoords="offset points", ha="right", fontsize=SMALL - 0.5, color="#808080")  # fmt: skip
     for curve in curves:
         colour, marker = LOOKS[curve.method]

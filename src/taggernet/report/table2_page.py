@@ -145,7 +145,10 @@ def _first_phases(records: Records) -> list[str]:
 
 
 def _iterations(records: Records) -> list[str]:
-    rows = [[*_where(d, v, n), *_over_iterations(record, "error", 100.0, 2)] for v, d, n, record in _tagger_rows(records)]
+    rows = [
+        [*_where(digits, variant, labels), *_over_iterations(record, "error", 100.0, 2)]
+        for variant, digits, labels, record in _tagger_rows(records)
+    ]
     return _table("Tagger's error over iterations (%)", _iteration_heads(rows, ["data", "recipe", "labels"]), rows)
 
 
