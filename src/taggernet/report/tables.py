@@ -194,7 +194,8 @@ def table1(results: Path) -> str:
             cells = " | ".join(f"{value:.3f}" for value in ours)
             lines.append(f"| {TITLES[name]} | {label}, ours (n={len(record['seeds'])}) | {cells} |")
             if name in PAPER_TABLE_1:
-                cells = " | ".join(f"{value:.3g}" for value in PAPER_TABLE_1[name][figure])
+                digits = {"cost": 3, "ami": 2}[figure]
+                cells = " | ".join(f"{value:.{digits}f}" for value in PAPER_TABLE_1[name][figure])
                 lines.append(f"| | {label}, paper | {cells} |")
     lines += ["", "### Table 1b: method comparison (mean ± sample standard deviation over seeds, T=5)", ""]
     lines += ["| method | AMI, paper | AMI (max), ours | median | AMI (arithmetic) | ARI | cost | n | verdict |"]
