@@ -100,6 +100,8 @@ class Tagger(nn.Module):
         _check_count("groups", groups, MAX_GROUPS)
         _check_count("iterations", iterations, MAX_ITERATIONS)
         _check_count("batch_size", batch_size, 10**9)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise TypeError(f"seed must be an integer, got {type(seed).__name__}: give one number, e.g. seed=0")
         rows, shape, as_numpy = self._rows(x)
         origin = rows.device
         key = Key.of(seed, self.w.device)
