@@ -15,6 +15,7 @@ import torch
 
 import taggernet
 from taggernet.baselines.recipes import LABELS
+from taggernet.cli import main
 from taggernet.recipes import RECIPES
 from taggernet.report import layout, table2, table2_cells
 from taggernet.report.answers import ANSWERS, answer_counts, holders
@@ -328,3 +329,9 @@ def test_the_command_writes_toy_results_apart(
     assert (tmp_path / "runs" / "quick" / "table2" / FIRST / "config.json").exists()
     with pytest.raises(ValueError, match="figure5 has no such choice"):
         reproduce("figure5", rows=ROWS)
+
+
+def test_the_command_line_takes_rows_and_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--quick", "--results", str(tmp_path), "--rows", "tager", "mpl-*"]
+    assert main(["reproduce", "table2", *options]) == 2
+    assert "rows=['tager', 'mpl-*'] name nothing of Table 2" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """What is shown of a model: figures, and how it behaves beyond the setting it was trained in.
 
-``report.generalisation`` and ``report.animation`` hold a function of their own name.
+``report.generalisation``, ``report.animation``, ``report.figure5`` and ``report.table2`` hold a function of their own
+name; ``report.reproduce`` is the way from data to a finished table or figure.
 """
 
 from taggernet.report.charts import generalisation_figure
