@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -26,6 +28,29 @@ def test_an_outside_address_cannot_be_reached(address: tuple[str, int]) -> None:
 def test_an_outside_name_is_not_even_looked_up() -> None:
     with pytest.raises(urllib.error.URLError, match="only talk to this machine"):
         urllib.request.urlopen("http://taggernet.invalid/")
+
+
+def test_neither_can_a_child_process_nor_a_message_without_a_connection() -> None:
+    asked = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
+    ended = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    assert "only talk to this machine" in ended.stderr
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        with pytest.raises(OSError, match="only talk to this machine"):
+            sock.sendto(b"hello", ("192.0.2.1", 53))
+
+
+@pytest.fixture(scope="module")
+def reached() -> str:
+    with socket.socket() as sock:
+        try:
+            sock.connect(("192.0.2.1", 80))
+        except OSError as refusal:
+            return str(refusal)
+    return "an answer"
+
+
+def test_nor_a_fixture_that_outlives_a_test(reached: str) -> None:
+    assert "only talk to this machine" in reached
 
 
 def test_this_machine_can_be_reached() -> None:

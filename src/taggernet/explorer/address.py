@@ -17,7 +17,7 @@ def check_address(host: str, port: int | None) -> None:
             probe.bind((host, port or 0))
     except (OSError, UnicodeError) as problem:
         where = host if port is None else f"{host}, port {port}"
-        reason = problem.strerror if isinstance(problem, OSError) else "not a host name"
+        reason = getattr(problem, "strerror", None) or problem
         raise OSError(
             f"the page cannot listen on {where} ({reason}): choose another host or port, or neither"
         ) from None
