@@ -128,6 +128,14 @@ def test_an_installation_without_weights_says_so(
     assert "no model 'shapes' is shipped with this installation: choose 'small'" in capsys.readouterr().err
 
 
+def test_a_card_without_figures_gets_one_sentence(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Tagger(TaggerConfig(widths=(8, 4))).save(shipped / "bare")
+    assert main(["demo", "bare"]) == 2
+    assert (
+        "the card of 'bare' lacks data and test: make it with python -m taggernet.shipping" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.usefixtures("shipped")
 def test_mnist_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole MNIST is stood in for by other digits, so that it is clear which were taken."""

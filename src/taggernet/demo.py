@@ -54,6 +54,11 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
         )
     begun = time.perf_counter()
     model, card = Tagger.from_pretrained(name), card_in(locate(name))
+    lacking = [field for field in ("data", "test") if not isinstance(card.get(field), dict)]
+    if lacking:
+        raise ValueError(
+            f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m taggernet.shipping"
+        )
     groups, iterations = card["test"]["groups"], card["test"]["iterations"]
     scenes, source = held_out(card["data"], count)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
