@@ -51,6 +51,8 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
     model = (tmp_path / "site" / "api" / "model" / "index.html").read_text()
     assert "Widths of the Ladder" in model, "the API comes from docstrings, those of fields included"
     assert not list((tmp_path / "site").rglob("*.py"))
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or f'href="{page.stem}/"' in first, "every page is in the navigation"
     foreign = re.findall(r'(?:<script|<link|<img)[^>]+(?:src|href)="(https?:[^"]+)"', first)
     assert not foreign, "the site works without a network"
 

@@ -1,4 +1,5 @@
-"""What the site needs beside the Markdown: the README as its first page, and no links that leave the site.
+"""What the site needs beside the Markdown: the README as its first page, every page in its navigation, and no links
+that leave the site.
 
 On a code host, links such as ../results/table1 lead to files of the repository. The site does not hold those, so they
 become the file's path in code. Links of the README into docs/ are turned to the site's own pages.
@@ -15,6 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST = "index.md"
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 IMAGE = re.compile(r"(?P<before>!\[[^\]]*\]\(|<img[^>]*\ssrc=\")docs/")
+
+
+def on_config(config: Any) -> Any:
+    """Pages of docs/ that the navigation forgets come at the end of their section, rather than nowhere."""
+    named = set(re.findall(r"[\w/-]+\.md", str(config["nav"])))
+    behind = next(section["Behind it"] for section in config["nav"] if "Behind it" in section)
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        if path.name not in named:
+            behind.append({path.stem.capitalize(): path.name})
+    return config
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
