@@ -133,7 +133,8 @@ class Reproduce:
     runs: Path = Path("runs")
     """Where the runs keep their checkpoints."""
     model: str = ""
-    """Figures: folder of the model to draw; by default the first seed of the table's best run."""
+    """Figures: the model to draw, a folder or the name of a shipped one; by default the first seed of our best row,
+    which is trained if runs does not hold it."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     rows: tuple[str, ...] = ()

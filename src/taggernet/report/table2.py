@@ -65,6 +65,13 @@ def reproduce_table2(
     return text
 
 
+def train_family(name: str, runs: Path, *, seeds: int, toy: bool, device: str) -> None:
+    """Train the first phase of a cell and then its second, or go on with them, whatever records there are."""
+    (first, seconds), *_ = chosen_families([name])
+    run = _trained(_sized(first, seeds, toy, device), runs)
+    _trained(_sized(seconds[0], seeds, toy, device), runs, run)
+
+
 def _sized(config: Config, seeds: int, toy: bool, device: str) -> Config:
     config = replace(config, seeds=seeds, runtime=replace(config.runtime, device=device))
     return quick(config) if toy else config

@@ -77,7 +77,8 @@ def clip_factors(gradients: list[Tensor], limit: float) -> Tensor:
     """(S,): what each seed's gradient must be multiplied with so that its norm is at most the limit."""
     norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float32) for g in gradients]
     norm = torch.linalg.vector_norm(torch.stack(norms), dim=0)
-    return (limit / (norm + 1e-12)).clamp(max=1)
+    factors: Tensor = (limit / (norm + 1e-12)).clamp(max=1)
+    return factors
 
 
 def by_seed(factor: Tensor, tensor: Tensor) -> Tensor:
