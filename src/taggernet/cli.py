@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from taggernet.complaints import folded, sentence
+from taggernet.complaints import folded, plain_warnings, sentence
 from taggernet.training.config import Config
 
 INTERRUPTED = 130
@@ -147,7 +147,8 @@ def main(argv: list[str] | None = None) -> int:
     debug = "--debug" in args
     args = [arg for arg in args if arg != "--debug"]
     try:
-        _dispatch(args)
+        with plain_warnings():
+            _dispatch(args)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:

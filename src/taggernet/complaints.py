@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -15,11 +18,13 @@ _LONGEST = 2000
 
 def sentence(error: Exception) -> str:
     """At most two lines for any exception; those nobody foresaw say how to report them."""
-    if isinstance(error, MemoryError) or _is_out_of_memory(error):
-        return f"there is not enough memory ({_first_line(error)}): ask for less, e.g. a smaller batch or fewer seeds"
-    if isinstance(error, MENDED_BY_THE_USER):
+    from taggernet.training.faults import OutOfMemory, is_out_of_memory
+
+    if isinstance(error, (*MENDED_BY_THE_USER, OutOfMemory)):
         lines = [line for line in str(error).splitlines() if line.strip()]
         return "\n".join(lines[:2])[:_LONGEST] or f"{type(error).__name__} without a message: --debug shows where"
+    if is_out_of_memory(error):
+        return f"there is not enough memory ({_first_line(error)}): ask for less, e.g. a smaller batch or fewer seeds"
     return (
         f"this should not have happened ({type(error).__name__}: {_first_line(error)})\n"
         "The same command with --debug shows where; please report it."
@@ -34,12 +39,6 @@ def unwritable(path: Path, problem: Exception) -> OSError:
     told = kind(f"{path} cannot be written ({reason}): choose another place, or make room and try again")
     told.errno = number
     return told
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """torch raises RuntimeErrors, of a class of their own only on CUDA."""
-    said = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in said or "can't allocate memory" in said)
 
 
 def _first_line(error: Exception) -> str:
@@ -66,3 +65,22 @@ def _plainer(complaint: str) -> str:
     if option:
         return f"{option[1]}: {complaint[option.end() :]}"
     return re.sub(r"^Error parsing (config[\w.]*: )?", "", complaint).replace(" .", ".")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """A warning of ours as one line, without the place in the source that raised it."""
+    usual = warnings.formatwarning
+
+    def one_line(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if category is UserWarning:
+            return f"taggernet: {message}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = one_line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual

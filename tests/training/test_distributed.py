@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
+from faulty import ENVIRONMENT, SOAK
 from toys import records
 
-import taggernet
 from taggernet.cli import main
 from taggernet.storage import read_tensors
-from taggernet.training.distributed import World, agree, average, describe, pick_device
+from taggernet.training.distributed import World, agree, average, describe, meeting, pick_device, same_start
 
 OPTIONS = """
     --widths 24 16 8 --batch 12 --updates 12 --train 36 --valid 20 --test 20 --no-tensorboard --no-progress --device cpu
@@ -25,25 +30,36 @@ OPTIONS = """
 """The epsilons: see toys.py."""
 
 
+@contextmanager
+def torchrun(run: Path, options: list[str], *, restarts: int = 0) -> Iterator[subprocess.Popen[str]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = f"-m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port {port}"
+    launch += f" --max-restarts {restarts} --monitor-interval 0.1 -m taggernet train small --out"
+    with subprocess.Popen(
+        [sys.executable, *launch.split(), str(run), *options],
+        env={**ENVIRONMENT, "GLOO_SOCKET_IFNAME": "lo"}, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def in_two_processes(run: Path, options: list[str]) -> None:
+    with torchrun(run, options) as process:
+        _, errors = process.communicate(timeout=280)
+    assert process.returncode == 0, errors
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_typecheck")
 @pytest.mark.parametrize("choice", ["--norm batch --mode fixed", "--norm layer --mode fresh"])
 def test_two_processes_are_one_with_the_same_global_batch(choice: str, tmp_path: Path) -> None:
     options = f"{OPTIONS} {choice}".split()
     assert main(["train", "small", "--out", str(tmp_path / "one"), *options]) == 0
-    environment = {
-        **os.environ, "PYTHONPATH": str(Path(taggernet.__file__).parents[1]), "OMP_NUM_THREADS": "1",
-        "GLOO_SOCKET_IFNAME": "lo",
-    }  # fmt: skip
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = f"-m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port {port} -m taggernet"
-    done = subprocess.run(
-        [sys.executable, *launch.split(), "train", "small", "--out", str(tmp_path / "two"), *options],
-        env=environment, capture_output=True, text=True, timeout=280,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    in_two_processes(tmp_path / "two", options)
     one, two = records(tmp_path / "one"), records(tmp_path / "two")
     assert [r["step"] for r in two] == [r["step"] for r in one]
     for a, b in zip(one, two, strict=True):
@@ -57,6 +73,47 @@ def test_two_processes_are_one_with_the_same_global_batch(choice: str, tmp_path:
             torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=1e-4, msg=name)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="a worker is found by its environment in /proc")
+def test_a_killed_worker_is_started_again_and_the_result_is_that_of_a_run_left_in_peace(tmp_path: Path) -> None:
+    """Each time another of the two; also the one that writes the checkpoints."""
+    victims = (1, 0, 1, 0) if SOAK else (1,)
+    options = f"{OPTIONS} --norm layer --mode fresh --updates {150 * len(victims)} --evaluate-every 50".split()
+    in_two_processes(tmp_path / "whole", options)
+    run = tmp_path / "run"
+    with torchrun(run, options, restarts=len(victims)) as process:
+        for rank in victims:
+            before = newest(run)
+            until(lambda: newest(run) > before and process.poll() is None)  # noqa: B023  called at once
+            os.kill(worker(process.pid, rank), signal.SIGKILL)
+            assert newest(run) < 150 * len(victims), "the run was over too soon: make it longer"
+        _, errors = process.communicate(timeout=280)
+    assert process.returncode == 0, errors
+    assert records(run) == records(tmp_path / "whole")
+    for seed in ("seed-0", "seed-1"):
+        a, b = (read_tensors(folder / seed / "model.safetensors") for folder in (tmp_path / "whole", run))
+        assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+def newest(run: Path) -> int:
+    return max((int(path.name) for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default=0)
+
+
+def worker(launcher: int, rank: int) -> int:
+    """The process that torchrun started as this rank."""
+    for child in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
+        if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text():
+            return int(child)
+    raise ProcessLookupError(f"torchrun has no worker of rank {rank}")
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 def test_alone_there_is_nothing_to_agree_on() -> None:
     device = torch.device("cpu")
     assert agree(True, World(), device)
@@ -65,6 +122,31 @@ def test_alone_there_is_nothing_to_agree_on() -> None:
     assert average(costs, World(), device) is costs
     assert World().main
     assert not World(rank=1, size=2).main
+
+
+def test_processes_that_start_again_do_not_meet_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store still holds what the last three said; the new ones come one after the other."""
+    store = torch.distributed.HashStore()  # type: ignore[attr-defined]
+    names = []
+    for _ in range(3):
+        with ThreadPoolExecutor() as pool:
+            found = []
+            for rank in range(3):
+                found.append(pool.submit(meeting, store, rank, 3, 0.02))
+                time.sleep(0.05)
+            names.append({future.result(timeout=60) for future in found})
+    assert [len(met) for met in names] == [1, 1, 1], "all that start together meet"
+    assert len(set.union(*names)) == 3, "and nobody else"
+    monkeypatch.setattr("taggernet.training.distributed.LONGEST_WAIT", 0.1)
+    with pytest.raises(TimeoutError, match="the 3 processes of this run did not find each other within"):
+        meeting(store, 0, 3, 0.02)
+
+
+def test_processes_that_would_go_on_from_different_updates_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two machines whose --out is not the same folder: this one is at update 5, another at 0, a third at 10."""
+    monkeypatch.setattr("torch.distributed.all_reduce", lambda ends, op: ends.copy_(torch.tensor([10, 0])))
+    with pytest.raises(ValueError, match="after update 0, others after 10: --out must be one folder that all machines"):
+        same_start(5, World(0, 3, 0), torch.device("cpu"))
 
 
 def has(monkeypatch: pytest.MonkeyPatch, *, cuda: int, mps: bool) -> None:

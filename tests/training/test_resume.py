@@ -14,16 +14,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from faulty import ENVIRONMENT, SOAK
 from toys import quiet, records, toy
 
-import taggernet
 from taggernet.storage import read_tensors
 from taggernet.training import Config, Run, train
 from taggernet.training.update import Update
-
-SOURCES = str(Path(taggernet.__file__).parents[1])
-SOAK = os.environ.get("TAGGERNET_SOAK") == "1"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"}
 
 
 def stop_after(step: int, number: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,19 @@ the global batch, so n processes compute what one would.
 
 from __future__ import annotations
 
+import json
 import os
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
+
+LONGEST_WAIT = 1800
+"""Seconds that a process waits for the others."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,47 @@ def world(device_type: str) -> Iterator[World]:
         return
     joined_here = not dist.is_initialized()
     if joined_here:
-        dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+        from torch.distributed.rendezvous import rendezvous
+
+        store, rank, size = next(iter(rendezvous("env://")))
+        ours = dist.PrefixStore(meeting(store, rank, size), store)  # type: ignore[attr-defined]
+        dist.init_process_group("nccl" if device_type == "cuda" else "gloo", store=ours, rank=rank, world_size=size)
     try:
         yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
     finally:
         if joined_here:
             dist.destroy_process_group()
+
+
+def meeting(store: dist.Store, rank: int, size: int, patience: float = 1.0) -> str:  # type: ignore[name-defined]
+    """A name that only the processes of this start know.
+
+    torchrun keeps its store when it starts workers again after a failure, with the addresses of the dead ones in it.
+    Every process greets with a word nobody used before; the first invites those it heard of, and when all of them
+    have come the meeting begins. A greeting of the dead is never answered, and is overwritten by the living.
+    """
+    greeting, others = uuid.uuid4().hex, range(1, size)
+    end = time.monotonic() + LONGEST_WAIT
+    if rank:
+        store.set(f"greeting {rank}", greeting)
+    while time.monotonic() < end:
+        if rank:
+            name, invited = json.loads(store.get("invitation"))
+            if greeting in invited:
+                store.set(f"{name} {rank}", "here")
+                if store.check([f"{name} begins"]):
+                    return str(name)
+            time.sleep(0.01)
+            continue
+        name = uuid.uuid4().hex
+        store.set("invitation", json.dumps([name, [store.get(f"greeting {other}").decode() for other in others]]))
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if store.check([f"{name} {other}" for other in others]):
+                store.set(f"{name} begins", "")
+                return name
+            time.sleep(0.01)
+    raise TimeoutError(f"the {size} processes of this run did not find each other within {LONGEST_WAIT} seconds")
 
 
 def agree(flag: bool, world: World, device: torch.device) -> bool:

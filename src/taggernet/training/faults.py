@@ -35,6 +35,13 @@ def is_out_of_memory(problem: BaseException) -> bool:
     )
 
 
+def is_lost_peer(problem: BaseException) -> bool:
+    """Whether another process of the run went away."""
+    return (
+        isinstance(problem, RuntimeError) and re.search(r"Connection (closed|reset) by peer", str(problem)) is not None
+    )
+
+
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:
     while problem is not None:
         yield problem

@@ -31,7 +31,7 @@ from taggernet.training.distributed import (
     wait_for_all,
     world,
 )
-from taggernet.training.faults import OutOfMemory, in_short, is_out_of_memory, what_to_lower
+from taggernet.training.faults import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
 from taggernet.training.fitting import check_data
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import Board, Records, progress_bar
@@ -95,6 +95,8 @@ def train(
         try:
             return _Training(config, path, device, ranks, scenes, start, claim).run()
         except Exception as problem:
+            if ranks.size > 1 and is_lost_peer(problem):
+                raise ConnectionError("another process of this run has ended: what it said tells why") from problem
             if not is_out_of_memory(problem):
                 raise
             what = in_short(problem)
