@@ -8,7 +8,7 @@ READY := .venv/.ready
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format typecheck pytest bench docs clean distclean
+.PHONY: help setup demo test lint format typecheck pytest soak bench docs clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,14 @@ typecheck: $(READY) ## mypy --strict on the package
 
 pytest: $(READY) ## the tests alone; PYTEST_ARGS="-k ami -x" narrows them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# What docs/reliability.md promises; -p no:cacheprovider, so that nothing is left in the repository.
+SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/training/test_, \
+	resume.py checkpoint.py divergence.py distributed.py faults.py faults_of_the_machine.py)
+
+soak: $(READY) ## the tests of docs/reliability.md at full size
+	TAGGERNET_SOAK=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1200 \
+		-p no:cacheprovider --durations 10 $(SOAKED)
 
 format: $(READY) ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix
