@@ -7,6 +7,7 @@ Python process that a test starts. An audit hook sees what a library does throug
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import sys
 from typing import Any
@@ -33,6 +34,9 @@ def watch(event: str, args: tuple[Any, ...]) -> None:
     else:
         return
     if leaves_the_machine(host):
+        if "TAGGERNET_REACHED_LOG" in os.environ:  # a library may swallow the error: its attempt is known all the same
+            with open(os.environ["TAGGERNET_REACHED_LOG"], "a") as log:
+                print(host, file=log)
         raise OSError(f"a test tried to reach {host}: tests may only talk to this machine")
 
 

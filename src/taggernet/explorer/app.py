@@ -13,6 +13,7 @@ from taggernet.data import Scenes
 from taggernet.explorer.address import is_loopback
 from taggernet.explorer.canvas import asset
 from taggernet.explorer.contest import Contest
+from taggernet.explorer.forgetting import SESSIONS, forget_old_visitors
 from taggernet.explorer.guard import LARGEST_REQUEST, Guard
 from taggernet.explorer.looking import Explorer
 from taggernet.explorer.opening import open_model, own_scenes
@@ -110,7 +111,7 @@ def serve(
         ssr_mode=False,
         pwa=False,
         mcp_server=False,
-        state_session_capacity=500,
+        state_session_capacity=SESSIONS // 2,
         theme=theme(),
         css=asset("style.css"),
         app_kwargs={
@@ -120,6 +121,7 @@ def serve(
             "openapi_url": None,
         },
     )
+    forget_old_visitors(blocks)
     page = Page(url, blocks)
     if block:
         print(f"The page is at {url} (Ctrl-C ends it)")
