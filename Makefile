@@ -8,7 +8,7 @@ READY := .venv/.ready
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format typecheck pytest soak bench docs clean distclean
+.PHONY: help setup demo test lint format typecheck pytest soak audit bench docs clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/tr
 soak: $(READY) ## the tests of docs/reliability.md at full size
 	TAGGERNET_SOAK=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1200 \
 		-p no:cacheprovider --durations 10 $(SOAKED)
+
+# Strict, as it otherwise passes over in silence every version that its service does not answer for.
+audit: $(READY) ## look up known vulnerabilities of the versions in constraints.txt (asks the network)
+	@test -x build/audit/bin/pip-audit || { $(BIN)/python -m venv build/audit && build/audit/bin/pip install -q pip-audit; }
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
 format: $(READY) ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix
