@@ -66,8 +66,8 @@ def test_moments_that_are_no_numbers_are_never_saved(tmp_path: Path, monkeypatch
     """An infinite second moment stills its weight for good, and no loss would tell."""
     adam, config = Update._adam, toy("layer", "fixed")
 
-    def steep(self: Update, gradients: list[torch.Tensor], step: torch.Tensor) -> None:
-        adam(self, [g + 1e30 if int(step) == 7 else g for g in gradients], step)
+    def steep(self: Update, gradients: list[torch.Tensor], *rest: torch.Tensor) -> None:
+        adam(self, [g + 1e30 if int(self.step) == 7 else g for g in gradients], *rest)
 
     monkeypatch.setattr(Update, "_adam", steep)
     with pytest.raises(Diverged, match=r"became NaN or infinite, at the latest at update 9; .* update 5, is kept"):
