@@ -194,14 +194,14 @@ class Update:
         ]  # fmt: skip
         try:
             self._compile()
-            if self.device.type == "cuda" and not self.distributed:
-                self._capture()
-            else:
-                self._once()
+            self._warm_up()
         except Exception as problem:
             if is_out_of_memory(problem):
                 raise
             self._do_without(problem)
+        else:
+            if self.device.type == "cuda" and not self.distributed:
+                self._capture()
         with torch.no_grad():
             for tensor, value in kept:
                 tensor.copy_(value)
@@ -216,20 +216,33 @@ class Update:
         if self.distributed:  # some processes may be past the point where this one failed
             raise ValueError(f"{failure}: give --compile no") from problem
         warnings.warn(f"{failure}: going on uncompiled, with the same result but slower", stacklevel=4)
-        self.graph, self._cost_of, self._adam_of = None, self._cost, self._adam
+        self._cost_of, self._adam_of = self._cost, self._adam
 
-    def _capture(self) -> None:
-        """Record one update as a CUDA graph."""
+    def _warm_up(self) -> None:
+        if self.device.type != "cuda" or self.distributed:
+            self._once()
+            return
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self._once()
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
+        try:
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    self._once()
+        finally:
+            torch.cuda.current_stream().wait_stream(stream)
+            torch.cuda.synchronize()
+
+    def _capture(self) -> None:
+        """Record one update as a CUDA graph. A capture that fails leaves the stream in no state to go on from."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._once()
+        try:
+            with torch.cuda.graph(graph):
+                self._once()
+        except Exception as problem:
+            if is_out_of_memory(problem):
+                raise
+            failure = f"the update could not be captured as a CUDA graph ({in_short(problem)})"
+            raise ValueError(f"{failure}: give --compile no") from problem
         self.graph = graph
 
     def advance(self, count: int) -> Tensor:
