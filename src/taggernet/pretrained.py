@@ -8,6 +8,7 @@ about any name that is no folder, is used for pushing (``hub``) and not for load
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 import tempfile
@@ -104,7 +105,25 @@ def _fetched(hub_id: str, revision: str | None) -> Path:
         ) from None
     if not ((folder / WEIGHTS).is_file() and (folder / CARD).is_file()):
         raise ValueError(f"{hub_id!r} is on the Hub but holds no {WEIGHTS} and {CARD}: it is not a taggernet model")
+    for name in (WEIGHTS, CARD):
+        _check_sum(folder / name, hub_id)
     return folder
+
+
+def _check_sum(path: Path, hub_id: str) -> None:
+    """The Hub's client checks the length of what came; its cache names each file by its checksum, which we check."""
+    stored = path.resolve()
+    if not path.is_symlink() or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", stored.name):
+        return  # a cache without links, or a name that is no checksum
+    content = stored.read_bytes()
+    if len(stored.name) == 64:
+        found = hashlib.sha256(content).hexdigest()
+    else:  # a file that git keeps itself
+        found = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    if found != stored.name:
+        path.unlink()
+        stored.unlink()
+        raise OSError(f"{path.name} of {hub_id!r} came with a wrong checksum and was not kept: fetch it again")
 
 
 def push(model: Tagger, hub_id: str, card: dict[str, Any] | None, *, half: bool, private: bool, message: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import pickle
 import struct
 import threading
@@ -138,3 +140,31 @@ def reply(handler: BaseHTTPRequestHandler, body: bytes, length: int | None = Non
     handler.send_header("Content-Length", str(len(body) if length is None else length))
     handler.end_headers()
     handler.wfile.write(body)
+
+
+def hub(handler: BaseHTTPRequestHandler, files: dict[str, bytes], wrong: str) -> None:
+    """As the Hugging Face Hub answers for a repository of these files, but one of them is sent with a byte changed."""
+    path, commit = handler.path.partition("?")[0], "a" * 40
+    sums = {name: _git_sum(content) for name, content in files.items()}
+    if path.endswith("/revision/main"):
+        found = {"id": "owner/name", "sha": commit, "siblings": [{"rfilename": name} for name in files]}
+        return reply(handler, json.dumps(found).encode())
+    if "/tree/" in path:
+        tree = [{"type": "file", "path": n, "size": len(c), "oid": sums[n]} for n, c in files.items()]
+        return reply(handler, json.dumps(tree).encode())
+    name = path.rpartition("/")[2]
+    if name not in files:
+        return reply(handler, b"no", code=404)
+    content = files[name]
+    handler.send_response(200)
+    handler.send_header("ETag", f'"{hashlib.sha256(content).hexdigest() if name.endswith("s") else sums[name]}"')
+    handler.send_header("X-Repo-Commit", commit)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    if handler.command == "GET":
+        handler.wfile.write(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:] if name == wrong else content)
+    return None
+
+
+def _git_sum(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

@@ -12,9 +12,11 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import jaxtyping
 import mischief
 import numpy as np
@@ -351,3 +353,20 @@ def test_a_mistake_in_python_is_one_sentence(name: str, here: Path) -> None:
     assert "\n" not in str(caught.value)
     assert not (here / mischief.MARK).exists()
     assert not (here / "out").exists(), "a run that cannot begin leaves nothing behind"
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "model.safetensors", "config.json"])
+def test_a_model_from_the_hub_of_a_wrong_checksum_is_not_kept(
+    wrong: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that stands in for the Hub and sends a file in which one byte was changed."""
+    files = {path.name: path.read_bytes() for path in Path("model").iterdir()}
+    with mischief.server(lambda handler: mischief.hub(handler, files, wrong)) as url:
+        download = partial(huggingface_hub.snapshot_download, endpoint=url.rstrip("/"), cache_dir=here / "cache")
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+        if wrong == "nothing":
+            assert Tagger.from_pretrained("owner/name").group(X).groups == 4
+            return
+        with pytest.raises(OSError, match=f"{wrong} of 'owner/name' came with a wrong checksum and was not kept"):
+            Tagger.from_pretrained("owner/name")
+    assert not [path for path in (here / "cache").rglob(wrong) if path.is_file()]

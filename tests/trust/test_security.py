@@ -91,8 +91,8 @@ def test_no_source_of_the_package_unpickles_or_evaluates(path: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     ["import pickle", "from dill import loads", "eval('1')", "exec(x)", "builtins.eval(x)", "torch.load(f)",
-     "np.load(f)", "np.load(f, allow_pickle=True)", "np.lib.format.read_array(f)", "subprocess.run(x, shell=True)", "__import__(x)",
-     "numpy.load(f, allow_pickle=flag)", "os.system(x)"],
+     "np.load(f)", "np.load(f, allow_pickle=True)", "np.lib.format.read_array(f)", "subprocess.run(x, shell=True)",
+     "__import__(x)", "numpy.load(f, allow_pickle=flag)", "os.system(x)"],
 )  # fmt: skip
 def test_the_search_finds_what_it_is_for(source: str) -> None:
     assert len(list(dangers(source))) == 1
