@@ -111,7 +111,7 @@ def serve(
         ssr_mode=False,
         pwa=False,
         mcp_server=False,
-        state_session_capacity=SESSIONS // 2,
+        state_session_capacity=SESSIONS,
         theme=theme(),
         css=asset("style.css"),
         app_kwargs={

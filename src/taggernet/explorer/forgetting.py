@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-SESSIONS = 512
-"""Visitors that are remembered. More than may wait in the queue, so nobody who waits is forgotten."""
+SESSIONS = 320
+"""Visitors that are remembered. More than may wait in the queue, so that nobody who waits is forgotten."""
 
 
 class Recent(dict[Any, Any]):
