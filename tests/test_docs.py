@@ -150,3 +150,14 @@ def test_the_figure_of_how_it_works_can_be_drawn(tmp_path: Path) -> None:
     figure.draw(found).sheet.figure.savefig(tmp_path / "figure.png", dpi=50)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     assert found.delta_z.shape == found.ratio.shape == (3, 12, 12)
+
+
+def test_the_tables_of_the_readme_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "README.md").read_text()
+    assert script("docs/readme_tables.py").filled(page) == page, "run python docs/readme_tables.py"
+    for folder, name in (("table1", "table1.md"), ("table2", "table2.md")):
+        if (ROOT / "results" / folder).exists():
+            made = script("docs/readme_tables.py")
+            text = made.table1(Path("results/table1")) if folder == "table1" else made.table2(Path("results/table2"))
+            assert (ROOT / "results" / folder / name).read_text() == text

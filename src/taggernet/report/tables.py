@@ -183,8 +183,8 @@ def spread(values: list[float], digits: int = 3) -> str:
     return f"{statistics.fmean(values):.{digits}f} ± {sd:.{digits}f}"
 
 
-def table1(results: Path) -> str:
-    """Table 1a and 1b as markdown, from the records in a folder."""
+def table1(results: Path, linked: bool = False) -> str:
+    """Table 1a and 1b as markdown, from the records in a folder; ``linked``: each method to its recipe and record."""
     records = {name: read_json(results / f"{name}.json") for name in TITLES if (results / f"{name}.json").exists()}
     lines = ["### Table 1a: convergence over iterations (Shapes, median over seeds)", ""]
     lines += ["| row | | iter 1 | iter 2 | iter 3 | iter 4 | iter 5 |", "|---|---|---|---|---|---|---|"]
@@ -199,15 +199,16 @@ def table1(results: Path) -> str:
                 lines.append(f"| | {label}, paper | {cells} |")
     lines += ["", "### Table 1b: method comparison (mean ± sample standard deviation over seeds, T=5)", ""]
     lines += ["| method | AMI, paper | AMI (max), ours | median | AMI (arithmetic) | ARI | cost | n | verdict |"]
-    lines += ["|---|---|---|---|---|---|---|---|---|", *_rc_lines(results / "rc.json")]
+    lines += ["|---|---|---|---|---|---|---|---|---|", *_rc_lines(results / "rc.json", linked)]
     for name, record in records.items():
         final = {key: [row[-1] for row in values] for key, values in record["test"].items()}
         paper = PAPER_TABLE_1B.get(name)
         stated = f"{paper[0]:.2f} ± {paper[1]:g}" if paper else "-"
+        links = _links("src/taggernet/recipes.py", results / f"{name}.json") if linked else ""
         median = statistics.median(final["ami"])
         verdict = "-" if paper is None else "≥ paper" if round(median, 2) >= paper[0] else "below paper"
         lines.append(
-            f"| {TITLES[name]} | {stated} | {spread(final['ami'])} | {median:.3f} | "
+            f"| {TITLES[name]}{links} | {stated} | {spread(final['ami'])} | {median:.3f} | "
             f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | {statistics.median(final['cost']):.4f} | "
             f"{len(record['seeds'])} | {verdict} |"
         )
@@ -217,15 +218,20 @@ def table1(results: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rc_lines(path: Path) -> list[str]:
+def _links(recipe_file: str, record: Path) -> str:
+    return f" ([recipe]({recipe_file}), [record]({record.as_posix()}))"
+
+
+def _rc_lines(path: Path, linked: bool) -> list[str]:
     if not path.exists():
         return []
+    links = _links("src/taggernet/reconstruction_clustering/row.py", path) if linked else ""
     lines = []
     for name, mode in read_json(path)["modes"].items():
         final = {key: [seed["test"][key] for seed in mode["seeds"]] for key in ("ami", "ami_arithmetic", "ari")}
-        median = statistics.median(final["ami"])
+        median, title = statistics.median(final["ami"]), f"RC, trained on {name.replace('_', ' ')}"
         lines.append(
-            f"| RC, trained on {name.replace('_', ' ')} | 0.61 ± 0.005 | {spread(final['ami'])} | {median:.3f} | "
+            f"| {title}{links} | 0.61 ± 0.005 | {spread(final['ami'])} | {median:.3f} | "
             f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | - | {len(final['ami'])} | "
             f"{'≥ paper' if round(median, 2) >= 0.61 else 'below paper'} |"
         )

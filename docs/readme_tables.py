@@ -1,0 +1,60 @@
+"""Write the tables of the README anew from the records under results/.
+
+    python docs/readme_tables.py
+
+What stands between <!-- table1 --> and <!-- /table1 --> is replaced, and table2's alike once there are records of it; the picture below
+table1 is copied to where the site finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from taggernet.report.table2_page import table2
+from taggernet.report.tables import table1
+
+ROOT = Path(__file__).parents[1]
+FIRST = """Shapes, test split of 10,000 scenes, the paper's figures beside ours. `taggernet reproduce table1` writes the
+[records](results/table1) and the table.
+
+{table}
+![What the LayerNorm models do with other numbers of groups, objects and iterations](docs/images/generalisation.png)
+
+*Beyond the table: AMI and empty groups of the LayerNorm models for other numbers of groups and objects than in training
+(the orange frame), what becomes of a scene, and how AMI depends on overlap and on like shapes (mean and spread of five
+seeds; [record](results/table1/generalisation-shapes-layernorm.json), [worst
+scenes](results/table1/worst-shapes-layernorm.png)). Figure 4: [picture](results/table1/figure4.png),
+[PDF](results/table1/figure4.pdf).*"""
+SECOND = """TextureMNIST, test split of 10,000 scenes, errors in percent, the paper's beside ours. `taggernet reproduce
+table2` writes the [records](results/table2) and the table.
+
+{table}"""
+
+
+def blocks() -> dict[str, str]:
+    """Name of a table -> what stands between its marks."""
+    found = {"table1": FIRST.format(table=table1(Path("results/table1"), linked=True))}
+    records = Path("results/table2")
+    if list(records.glob("*texture-mnist-*.json")):
+        found["table2"] = SECOND.format(table=table2(records).strip())
+    return found
+
+
+def filled(text: str) -> str:
+    """The README with its tables renewed."""
+    for name, block in blocks().items():
+        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        if not mark.search(text):
+            raise ValueError(f"README.md lacks the marks <!-- {name} --> and <!-- /{name} -->")
+        text = mark.sub(lambda found, block=block: found[1] + block + found[2], text)
+    return text
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    page = Path("README.md")
+    page.write_text(filled(page.read_text()))
+    shutil.copyfile("results/table1/generalisation-shapes-layernorm.png", "docs/images/generalisation.png")
