@@ -2,8 +2,8 @@
 
     python docs/readme_tables.py
 
-What stands between <!-- table1 --> and <!-- /table1 --> is replaced, and table2's alike once there are records of it; the picture below
-table1 is copied to where the site finds it.
+What stands between <!-- table1 --> and <!-- /table1 --> is replaced, and table2's alike once there are records of it;
+the picture below table1 is copied to where the site finds it.
 """
 
 from __future__ import annotations
