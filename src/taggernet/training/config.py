@@ -125,6 +125,8 @@ class Config:
     """T in evaluation."""
     evaluation_batch: int = 100
     """Scenes per evaluation batch, whose statistics BatchNorm uses."""
+    discount: float = 1.0
+    """Share of an iteration in the denoising cost, relative to the next one's; 1: all alike (the paper)."""
     class_cost: float = 0.0
     """Weight of the classification cost of the last iteration."""
     start_from: str = ""
@@ -138,6 +140,8 @@ class Config:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
 

@@ -136,7 +136,7 @@ class _Training:
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
         half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
         self.update = Update(
-            Objective(model, config.groups, config.iterations, config.class_cost),
+            Objective(model, config.groups, config.iterations, config.class_cost, config.discount),
             datasets.source(config, device, self.seeds, part, train_scenes),
             self.state,
             config.optimiser,

@@ -38,10 +38,15 @@ class Costs(NamedTuple):
 class Objective(nn.Module):
     """The cost of a batch as a function of the weights, the batch and the random keys alone."""
 
-    def __init__(self, model: Tagger, groups: int, iterations: int, class_cost: float = 0.0) -> None:
+    def __init__(
+        self, model: Tagger, groups: int, iterations: int, class_cost: float = 0.0, discount: float = 1.0
+    ) -> None:
         super().__init__()
         self.model = model
         self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
+        powers = [discount**i for i in reversed(range(iterations))]
+        self.shares = [power / sum(powers) for power in powers]
+        """Of each iteration in the denoising cost; all alike without a discount."""
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
         """``first`` is the index of the batch's first scene in the global batch."""
@@ -49,7 +54,8 @@ class Objective(nn.Module):
         x_tilde = model.corruption.apply(batch.x, noise, first)
         start = model.start(batch.x.shape[-2], self.groups, masks, first)
         states = list(model.iterate(x_tilde, start, self.iterations))
-        denoising = torch.stack([model.cost(batch.x, state).mean((-2, -1)) for state in states]).mean(0)
+        costs = [model.cost(batch.x, state).mean((-2, -1)) for state in states]
+        denoising = torch.stack([share * cost for share, cost in zip(self.shares, costs, strict=True)]).sum(0)
         if batch.classes is None:
             return Costs(denoising, denoising, torch.zeros_like(denoising))
         last = states[-1]
