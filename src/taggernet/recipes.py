@@ -79,6 +79,7 @@ def small() -> Config:
         runtime=RuntimeConfig(log_every=25, evaluate_every=500, evaluate_scenes=200, checkpoint_every=500),
         groups=3,
         test_groups=3,
+        discount=0.3,
     )
 
 
