@@ -38,7 +38,7 @@ def shapes_layernorm() -> Config:
 
 
 def shapes_best() -> Config:
-    """Our best Shapes recipe: the LayerNorm row on scenes drawn fresh, twice as long, later iterations weighing more."""
+    """Our best Shapes recipe: the LayerNorm row on fresh scenes, twice as long, later iterations weighing more."""
     base = shapes_layernorm()
     return replace(
         base,
