@@ -178,7 +178,7 @@ def test_the_command_takes_the_kind(tmp_path: Path) -> None:
     options = ["--updates", "2", "--batch", "8", "--device", "cpu", "--no-progress", "--kind", "real"]
     assert main(["train", str(path), "--out", str(tmp_path / "run"), *options]) == 0
     model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
-    assert (model["kind"], model["norm"]) == ("real", "batch")
+    assert (model["kind"], model["norm"]) == ("real", "layer")
 
 
 @pytest.mark.parametrize(
