@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from taggernet.data import Scenes
-from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, classification_error
+from taggernet.metrics import classification_error
+from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
 from taggernet.randomness import Key
 from taggernet.tagger import Tagger
@@ -198,11 +199,7 @@ def _agreement(true: Tensor, labels: list[Tensor]) -> dict[str, Array | None]:
     found: dict[str, list[Array]] = {"ami": [], "ami_arithmetic": [], "ari": []}
     for predicted in labels:
         rows = predicted.reshape(seeds * n, -1)
-        for name, scores in (
-            ("ami", adjusted_mutual_information(repeated, rows)),
-            ("ami_arithmetic", adjusted_mutual_information(repeated, rows, average="arithmetic")),
-            ("ari", adjusted_rand_index(repeated, rows)),
-        ):
+        for name, scores in agreements(repeated, rows).items():
             found[name].append(scores.reshape(seeds, n).cpu().numpy())
     return {name: np.stack(values, axis=1) for name, values in found.items()}
 

@@ -250,3 +250,15 @@ def test_wrong_options_are_named_in_one_sentence() -> None:
         adjusted_mutual_information(ONE, ONE, average="mean")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"unscored is 0\.5.*None to score every element"):
         adjusted_rand_index(ONE, ONE, unscored=0.5)  # type: ignore[arg-type]
+
+
+def test_all_agreements_at_once_are_those_of_each_function() -> None:
+    torch.manual_seed(0)
+    true, pred = torch.randint(0, 4, (200, 30)), torch.randint(0, 5, (200, 30))
+    pred[:50] = true[:50]  # the same groups
+    pred[50:60] = 1  # one label
+    found = ami.agreements(true, pred)
+    assert torch.equal(found["ami"], adjusted_mutual_information(true, pred))
+    assert torch.equal(found["ami_arithmetic"], adjusted_mutual_information(true, pred, average="arithmetic"))
+    assert torch.equal(found["ari"], adjusted_rand_index(true, pred))
+    assert torch.equal(ami.agreements(true, pred, None)["ami"], adjusted_mutual_information(true, pred, None))

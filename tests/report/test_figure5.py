@@ -13,7 +13,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from taggernet.report import figure5 as module
-from taggernet.report import layout
 from taggernet.report.figure5 import LOWER, UPPER, _Gallery, figure5
 from taggernet.report.layout import Trace
 from taggernet.report.reproduce import reproduce
@@ -32,20 +31,9 @@ def model(classes: int = 10, seed: int = 0) -> Tagger:
     return one_seed(config, initial_weights(config, [seed], "cpu"), 0)
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that were written."""
-    figures: list[Figure] = []
-
-    def keep(self: Figure, path: Any, **options: Any) -> None:
-        figures.append(self)
-        original(self, path, **options)
-
-    original = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", keep)
-    monkeypatch.setattr(layout, "DPI", 50)
+@pytest.fixture(autouse=True)
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CANDIDATES", 3)
-    return figures
 
 
 @pytest.mark.parametrize("classes", [10, 0])

@@ -15,7 +15,6 @@ from PIL import Image
 from taggernet.data import Scenes, shapes
 from taggernet.evaluation import stacked
 from taggernet.report import figure4, generalisation_figure, grouping_figure, worst_scenes_figure
-from taggernet.report import layout as layout_module
 from taggernet.report.animation import animation
 from taggernet.report.charts import surface
 from taggernet.report.colours import GROUP_COLOURS, grey, ink, paint, palette, rgb, tint
@@ -32,21 +31,6 @@ DATA = DataConfig(objects=2, size=10, style="small")
 def model() -> Tagger:
     torch.manual_seed(0)
     return Tagger(TaggerConfig(shape=(10, 10), widths=(16, 8), norm="layer", mean=0.28))
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that were written."""
-    figures: list[Figure] = []
-
-    def keep(self: Figure, path: Any, **options: Any) -> None:
-        figures.append(self)
-        original(self, path, **options)
-
-    original = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", keep)
-    monkeypatch.setattr(layout_module, "DPI", 60)
-    return figures
 
 
 def written(out: Path) -> bool:

@@ -17,7 +17,7 @@ import taggernet
 from taggernet.baselines.recipes import LABELS
 from taggernet.cli import main
 from taggernet.recipes import RECIPES
-from taggernet.report import layout, table2, table2_cells
+from taggernet.report import layout, table2, table2_cells, tables
 from taggernet.report.answers import ANSWERS, answer_counts, holders
 from taggernet.report.reproduce import reproduce
 from taggernet.report.table2 import ROWS, reproduce_table2
@@ -60,7 +60,7 @@ def tiny(config: Config) -> Config:
 def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
     found = Trained()
     monkeypatch.setattr(table2, "train", found)
-    monkeypatch.setattr(table2, "quick", tiny)
+    monkeypatch.setattr(tables, "quick", tiny)
     monkeypatch.setattr(table2, "label_curve_figure", lambda curves, out: None)
     return found
 

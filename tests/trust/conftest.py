@@ -1,8 +1,27 @@
-"""Lets the tests of this folder import what lies beside them."""
+"""Lets the tests of this folder import what lies beside them, and share a finished run."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import jaxtyping
+import pytest
+
+from taggernet.cli import main
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20 --no-tensorboard --no-progress
+    --device cpu --log-every 1 --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, which the tests only read."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    folder = tmp_path_factory.mktemp("trust") / "run"
+    assert main(["train", "small", "--out", str(folder), *TOY.split()]) == 0
+    jaxtyping.config.update("jaxtyping_disable", before)
+    return folder

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxtyping
 import mischief
 import numpy as np
 import pytest
@@ -19,20 +18,6 @@ from taggernet.cli import main
 from taggernet.complaints import folded, sentence
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
-
-TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20 --no-tensorboard --no-progress
-    --device cpu --log-every 1 --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    folder = tmp_path_factory.mktemp("bad commands") / "run"
-    assert main(["train", "small", "--out", str(folder), *TOY.split()]) == 0
-    jaxtyping.config.update("jaxtyping_disable", before)
-    return folder
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub
-import jaxtyping
 import mischief
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from safetensors.torch import load_file, save_file
 
 import taggernet as tn
 from taggernet import Tagger, TaggerConfig, data
-from taggernet.cli import main
 from taggernet.data import Scenes, load, mnist
 from taggernet.export import export
 from taggernet.metrics import adjusted_mutual_information as ami
@@ -42,22 +40,9 @@ pytestmark = pytest.mark.usefixtures("without_typecheck")
 BINARY = Tagger(TaggerConfig(shape=(2, 3), widths=(8, 4), norm="layer"))
 REAL = Tagger(TaggerConfig(shape=(2, 3), kind="real", widths=(8, 4), norm="layer"))
 X = np.eye(6)
-TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20 --no-tensorboard --no-progress
-    --device cpu --log-every 1 --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""
 
 
 # --- what lies in the folder --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    folder = tmp_path_factory.mktemp("bad input") / "run"
-    assert main(["train", "small", "--out", str(folder), *TOY.split()]) == 0
-    jaxtyping.config.update("jaxtyping_disable", before)
-    return folder
 
 
 @pytest.fixture

@@ -38,8 +38,18 @@ def adjusted_mutual_information(
     if average not in get_args(Average):
         raise ValueError(f"average is {average!r}, but one of {', '.join(get_args(Average))} is expected")
     true_labels, pred_labels = check_labels(true, pred, unscored)
-    scores = [_ami(block, average) for block in contingencies(true_labels, pred_labels, unscored)]
+    scores = [_ami(block, (average,))[0] for block in contingencies(true_labels, pred_labels, unscored)]
     return like(true, torch.cat(scores))
+
+
+def agreements(true: Tensor, pred: Tensor, unscored: int | None = 0) -> dict[str, Float64[Tensor, "B"]]:
+    """AMI by max (``ami``) and by ``arithmetic`` mean, and ARI, from one table per scene; see the functions of each."""
+    true_labels, pred_labels = check_labels(true, pred, unscored)
+    found: dict[str, list[Tensor]] = {"ami": [], "ami_arithmetic": [], "ari": []}
+    for block in contingencies(true_labels, pred_labels, unscored):
+        for scores, score in zip(found.values(), [*_ami(block, ("max", "arithmetic")), _ari(block)], strict=True):
+            scores.append(score)
+    return {name: torch.cat(scores) for name, scores in found.items()}
 
 
 def adjusted_rand_index(true: Array, pred: AnyArray, unscored: int | None = 0) -> Array:
@@ -52,21 +62,25 @@ def adjusted_rand_index(true: Array, pred: AnyArray, unscored: int | None = 0) -
     return like(true, torch.cat(scores))
 
 
-def _ami(counts: Contingency, average: Average) -> Float64[Tensor, "B"]:
+def _ami(counts: Contingency, averages: tuple[Average, ...]) -> list[Float64[Tensor, "B"]]:
+    """A score per normaliser; what costs most, the expectation by chance, is the same for all."""
     elements, true_sizes, pred_sizes = counts.elements, counts.true_sizes, counts.pred_sizes
     true_entropy, pred_entropy = entropy(true_sizes, elements), entropy(pred_sizes, elements)
     joint_entropy = entropy(counts.table.flatten(1), elements)
     expected = expected_mutual_information(true_sizes, pred_sizes, elements)
 
     gained = true_entropy + pred_entropy - joint_entropy - expected
-    possible = _mean(true_entropy, pred_entropy, average) - expected
     true_parts, pred_parts = (true_sizes > 0).sum(1), (pred_sizes > 0).sum(1)
     # With a label per element every deal gives the other labelling's entropy: nothing can be gained over
     # chance, and by "min" chance is already all that is possible, for which scikit-learn's rule is 1.
     all_apart = (true_parts == elements) | (pred_parts == elements)
     one_label = (true_parts == 1) | (pred_parts == 1)
-    score = torch.where(all_apart, 1.0 if average == "min" else 0.0, gained / possible)
-    return score.masked_fill(one_label, 0.0).masked_fill(counts.identical, 1.0)
+    scores = []
+    for average in averages:
+        possible = _mean(true_entropy, pred_entropy, average) - expected
+        score = torch.where(all_apart, 1.0 if average == "min" else 0.0, gained / possible)
+        scores.append(score.masked_fill(one_label, 0.0).masked_fill(counts.identical, 1.0))
+    return scores
 
 
 def _ari(counts: Contingency) -> Float64[Tensor, "B"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from taggernet.recipes import RECIPES, recipe
@@ -65,9 +64,7 @@ def _first_seed(name: str, runs: Path, seeds: int, quick: bool, device: str) -> 
     found = runs / name / "seed-0"
     if (found / "config.json").exists():
         return Tagger.load(found)
-    config = recipe(name)
-    config = replace(config, seeds=seeds, runtime=replace(config.runtime, device=device))
-    run = train(tables.quick(config) if quick else config, runs / name)
+    run = train(tables.sized(recipe(name), seeds, quick, device), runs / name)
     if not run.finished:
         raise KeyboardInterrupt
     return run.model()

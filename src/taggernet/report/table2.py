@@ -21,7 +21,7 @@ from taggernet.report.answers import answers_record
 from taggernet.report.label_curve import label_curve_figure
 from taggernet.report.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from taggernet.report.table2_page import label_curve, table2
-from taggernet.report.tables import kept, plain, quick, row_record
+from taggernet.report.tables import kept, plain, row_record, sized
 from taggernet.storage import read_json, write_json
 from taggernet.training import Config, train
 from taggernet.training.datasets import split
@@ -52,8 +52,8 @@ def reproduce_table2(
         raise ValueError(f"rows={rows} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
     results.mkdir(parents=True, exist_ok=True)
     for first, seconds in families:
-        sized = [_sized(config, seeds, toy, device) for config in seconds]
-        _reproduce_family(_sized(first, seeds, toy, device), sized, results, runs)
+        wanted_seconds = [sized(config, seeds, toy, device) for config in seconds]
+        _reproduce_family(sized(first, seeds, toy, device), wanted_seconds, results, runs)
     for config in baselines:
         config = replace(config, seeds=seeds, device=device)
         _reproduce_baseline(quick_baseline(config) if toy else config, results)
@@ -68,13 +68,8 @@ def reproduce_table2(
 def train_family(name: str, runs: Path, *, seeds: int, toy: bool, device: str) -> None:
     """Train the first phase of a cell and then its second, or go on with them, whatever records there are."""
     (first, seconds), *_ = chosen_families([name])
-    run = _trained(_sized(first, seeds, toy, device), runs)
-    _trained(_sized(seconds[0], seeds, toy, device), runs, run)
-
-
-def _sized(config: Config, seeds: int, toy: bool, device: str) -> Config:
-    config = replace(config, seeds=seeds, runtime=replace(config.runtime, device=device))
-    return quick(config) if toy else config
+    run = _trained(sized(first, seeds, toy, device), runs)
+    _trained(sized(seconds[0], seeds, toy, device), runs, run)
 
 
 def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, runs: Path | None) -> None:

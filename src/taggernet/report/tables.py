@@ -64,6 +64,12 @@ def quick(config: Config) -> Config:
     )
 
 
+def sized(config: Config, seeds: int, toy: bool, device: str) -> Config:
+    """A row's run with so many seeds on a device, at toy size if asked."""
+    config = replace(config, seeds=seeds, runtime=replace(config.runtime, device=device))
+    return quick(config) if toy else config
+
+
 def reproduce_row(
     config: Config, results: Path, runs: Path | None, *, beyond: bool = False, toy: bool = False
 ) -> Record:
@@ -157,11 +163,9 @@ def reproduce_table1(
 ) -> str:
     """Every row of Table 1 and our best; returns the table as markdown and writes it to results/table1.md."""
     for name in rows:
-        config = recipe(name)
         many = seeds if name in PAPER_TABLE_1 else min(seeds, best_seeds)
-        config = replace(config, seeds=many, runtime=replace(config.runtime, device=device))
         beyond = name in ("shapes-layernorm", "shapes-best")
-        reproduce_row(quick(config) if toy else config, results, runs, beyond=beyond, toy=toy)
+        reproduce_row(sized(recipe(name), many, toy, device), results, runs, beyond=beyond, toy=toy)
     _reproduce_rc(results / "rc.json", toy)
     text = table1(results)
     (results / "table1.md").write_text(text)

@@ -113,14 +113,15 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
     device = key.word.device
     draw = _fresh(config.data, device)
+    unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
-        return FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
+        return unlabelled
     _, labels = digits_of(config.data, "train")
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
     few = data.labelled_subset(labels, config.data.labels, config.data.seed, config.model.classes)
     labelled = FreshSource(_fresh(config.data, device, few), key.fold("labelled scenes"), part)
-    return LabelledSource(FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part), labelled)
+    return LabelledSource(unlabelled, labelled)
 
 
 def _labelled(config: Config, train: Scenes | OwnRows, part: Part) -> Array:
