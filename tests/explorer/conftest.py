@@ -35,6 +35,16 @@ BROWSER = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
+SETTLED = """
+quiet => new Promise(done => {
+  const end = () => { watch.disconnect(); done() }
+  let timer = setTimeout(end, quiet)
+  const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, quiet) })
+  watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
+})
+"""
+QUIET_MS = 200
+
 
 @dataclass(frozen=True)
 class Served:
@@ -108,6 +118,23 @@ def browser() -> Iterator[Any]:
 
 
 Visit = Callable[..., Any]
+OpenTab = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def open_tab() -> OpenTab:
+    """Open a tab and wait until it is all there.
+
+    gradio gives a control that has just appeared its first value once more: what a program enters within the same
+    few milliseconds is lost. No visitor is as quick as that.
+    """
+
+    def act(page: Any, name: str, tap: bool = False) -> None:
+        tab = page.get_by_role("tab", name=name)
+        (tab.tap if tap else tab.click)()
+        page.evaluate(SETTLED, QUIET_MS)
+
+    return act
 
 
 @pytest.fixture
@@ -121,12 +148,13 @@ def visit(served: dict[str, Served], browser: Any) -> Iterator[Visit]:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda asked: _check_address(asked.url, problems))
         page.goto(served[name].url)
         page.locator(".tn-stage").wait_for()
+        page.evaluate(SETTLED, QUIET_MS)
         return page
 
     yield open_page

@@ -13,6 +13,7 @@ from taggernet import data
 from taggernet.report.colours import GROUP_COLOURS, ink, rgb
 
 Visit = Callable[..., Any]
+OpenTab = Callable[..., None]
 Pixels = Callable[[Any], Any]
 
 INPUT, SCENE, COLOUR = (f"[data-picture={name}] img" for name in ("input", "scene", "colour"))
@@ -29,7 +30,7 @@ def inked(picture: Any) -> int:
 
 def until(page: Any, found: Callable[[], bool], what: str) -> None:
     """Wait for an answer of the server."""
-    for _ in range(200):
+    for _ in range(1000):
         if found():
             return
         page.wait_for_timeout(50)
@@ -48,6 +49,7 @@ def set_number(page: Any, name: str, value: object) -> None:
     field = page.locator(f"#{name} input[type=number]")
     field.fill(str(value))
     field.press("Tab")
+    assert field.input_value() == str(value)
 
 
 def test_pick_a_scene(visit: Visit, pixels: Pixels) -> None:
@@ -63,9 +65,9 @@ def test_pick_a_scene(visit: Visit, pixels: Pixels) -> None:
     assert page.locator("[data-fact=ami] strong").inner_text().strip("−").replace(".", "").isdigit()
 
 
-def test_make_a_random_scene(visit: Visit, pixels: Pixels) -> None:
+def test_make_a_random_scene(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
     page = visit("shapes")
-    page.get_by_role("tab", name="Random").click()
+    open_tab(page, "Random")
     set_number(page, "tn-objects", 1)
     page.get_by_text("1 random shape", exact=True).wait_for()
     assert inked(pixels(page.locator(INPUT))) == 16  # one shape of 16 elements
@@ -74,9 +76,9 @@ def test_make_a_random_scene(visit: Visit, pixels: Pixels) -> None:
     until(page, lambda: page.locator(INPUT).get_attribute("src") != before, "another scene")
 
 
-def test_draw_with_the_mouse(visit: Visit, pixels: Pixels) -> None:
+def test_draw_with_the_mouse(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
     page = visit("shapes")
-    page.get_by_role("tab", name="Draw").click()
+    open_tab(page, "Draw")
     box = page.locator("canvas").bounding_box()
 
     def at(row: int, col: int) -> tuple[float, float]:
@@ -99,9 +101,9 @@ def test_draw_with_the_mouse(visit: Visit, pixels: Pixels) -> None:
     shows(page, pixels, INPUT, as_ink(expected * 0))
 
 
-def test_draw_with_the_keyboard_on_the_scene_shown(visit: Visit, pixels: Pixels) -> None:
+def test_draw_with_the_keyboard_on_the_scene_shown(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
     page = visit("shapes")
-    page.get_by_role("tab", name="Draw").click()
+    open_tab(page, "Draw")
     page.get_by_role("button", name="Start from the scene shown").click()
     x = data.shapes(1, 0, 2, 10, style="small", split="test").x[0].copy()
     until(page, lambda: page.locator("canvas").get_attribute("data-inked") == str(int(x.sum())), "the copy")
@@ -115,17 +117,17 @@ def test_draw_with_the_keyboard_on_the_scene_shown(visit: Visit, pixels: Pixels)
     shows(page, pixels, INPUT, as_ink(x))
 
 
-def test_draw_with_a_finger(visit: Visit, pixels: Pixels) -> None:
+def test_draw_with_a_finger(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
     page = visit("shapes", width=390, has_touch=True, is_mobile=True)
-    page.get_by_role("tab", name="Draw").tap()
+    open_tab(page, "Draw", tap=True)
     page.get_by_text("Triangle up").tap()
     page.locator("canvas").tap(position={"x": 150, "y": 150})
     until(page, lambda: inked(pixels(page.locator(INPUT))) == 16, "a triangle")
 
 
-def test_a_drawn_digit_is_textured(visit: Visit, pixels: Pixels) -> None:
+def test_a_drawn_digit_is_textured(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
     page = visit("textures")
-    page.get_by_role("tab", name="Draw").click()
+    open_tab(page, "Draw")
     before = page.locator(INPUT).get_attribute("src")
     page.locator("canvas").click(position={"x": 100, "y": 100})
     until(page, lambda: page.locator(INPUT).get_attribute("src") != before, "the drawing")
@@ -223,12 +225,12 @@ def test_the_classes_of_each_group(visit: Visit, served: Any) -> None:
     assert page.locator("[data-fact=reads] strong").inner_text().startswith(f"{best} (")
 
 
-def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: Any) -> None:
+def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: Any, open_tab: OpenTab) -> None:
     page = visit("textures")
     images, labels = data.fixture_digits("test")
     scenes = data.texture_mnist(2, "test", 0, images=images, labels=labels, n=1000)
     model = served["textures"].model
-    page.get_by_role("tab", name="You against the network").click()
+    open_tab(page, "You against the network")
 
     def error(who: str) -> str:
         return str(page.locator(f"[data-error={who}] strong").inner_text())
@@ -281,12 +283,14 @@ def test_a_group_has_one_colour_everywhere(visit: Visit, pixels: Pixels, name: s
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", ["shapes", "textures"])
-def test_it_fits_the_screen(visit: Visit, screenshots: Path | None, name: str, width: int, dark: bool) -> None:
+def test_it_fits_the_screen(
+    visit: Visit, screenshots: Path | None, name: str, width: int, dark: bool, open_tab: OpenTab
+) -> None:
     page = visit(name, width=width, dark=dark)
     views = ["Explore", "You against the network"] if name == "textures" else [""]
     for view in views:
         if view:
-            page.get_by_role("tab", name=view).click()
+            open_tab(page, view)
         beyond = page.evaluate(
             "w => [...document.querySelectorAll('.gradio-container *')].filter(e => e.checkVisibility() &&"
             " !e.closest('.tn-film') && e.getBoundingClientRect().right > w + 1).map(e => e.className)",
@@ -305,10 +309,10 @@ def test_it_fits_the_screen(visit: Visit, screenshots: Path | None, name: str, w
 
 
 @pytest.mark.parametrize("name", ["shapes", "textures"])
-def test_every_control_has_a_name(visit: Visit, name: str) -> None:
+def test_every_control_has_a_name(visit: Visit, name: str, open_tab: OpenTab) -> None:
     page = visit(name)
     for tab in ["Random", "Draw", "Test set", *(["You against the network"] if name == "textures" else [])]:
-        page.get_by_role("tab", name=tab).click()
+        open_tab(page, tab)
         nameless = page.evaluate("""() => [...document.querySelectorAll('input, button, canvas, select, textarea, img')]
             .filter(e => e.checkVisibility() && !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') ||
                 e.title || e.alt || e.innerText?.trim() || [...(e.labels ?? [])].some(l => l.innerText.trim())))
