@@ -135,6 +135,32 @@ def texture_mnist_2_labels_50k() -> Config:
     return _with_labels(texture_mnist_2(), 50_000)
 
 
+def texture_mnist_2_compact() -> Config:
+    """A third of the width, fresh scenes, a fast v: phase 1 of the TextureMNIST2 model that travels with the package."""
+    base = texture_mnist_2()
+    return replace(
+        base,
+        recipe="texture-mnist-2-compact",
+        model=replace(base.model, widths=(1000, 500, 250)),
+        data=replace(base.data, mode="fresh"),
+        optimiser=OptimiserConfig(lr=4e-3, updates=15_000, schedule="cosine", warmup=500, v_rate=3),
+    )
+
+
+def texture_mnist_2_compact_labels() -> Config:
+    """The same, phase 2 with all labels."""
+    base = texture_mnist_2_compact()
+    return replace(
+        base,
+        recipe="texture-mnist-2-compact-labels",
+        model=replace(base.model, widths=(1000, 500, 250, 125), classes=10, noise=0.18),
+        data=replace(base.data, labels=50_000),
+        optimiser=OptimiserConfig(lr=1e-3, updates=8_000, schedule="cosine", warmup=200),
+        iterations=4,
+        class_cost=0.1,
+    )
+
+
 RECIPES: dict[str, Callable[[], Config]] = {
     recipe().recipe: recipe
     for recipe in (
@@ -150,6 +176,8 @@ RECIPES: dict[str, Callable[[], Config]] = {
         texture_mnist_1_labels_50k,
         texture_mnist_2_labels_1k,
         texture_mnist_2_labels_50k,
+        texture_mnist_2_compact,
+        texture_mnist_2_compact_labels,
     )
 }
 
