@@ -11,39 +11,53 @@ rows x columns and are folded once at the end: folding at every step costs more 
 
 from __future__ import annotations
 
+import os
+
+import torch
 import triton
 import triton.language as tl
 
+FAST = tl.constexpr(torch.version.cuda is not None and os.environ.get("TRITON_INTERPRET") != "1")
+"""Whether NVIDIA's own instructions for 2^x and 1/x (good to 2^-22) may be written down."""
+MINUS_LOG2E = tl.constexpr(-1.4426950408889634)
+
 
 @triton.jit
-def _sigmoid(x):
-    return 1.0 / (1.0 + tl.exp(-x))
+def _sigmoid_of_power(t):
+    """1 / (1 + 2^t): sigmoid(x) for t = -x log2(e)."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1; add.f32 $0, $0, 0f3F800000; rcp.approx.ftz.f32 $0, $0;", "=f,f", [t],
+            dtype=tl.float32, is_pure=True, pack=1,
+        )  # fmt: skip
+    return 1.0 / (1.0 + tl.exp2(t))
 
 
 @triton.jit
 def _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr):
-    """mu(u), v(u) and the two sigmoids inside them."""
-    s1 = _sigmoid(a2 * u + a3)
-    s2 = _sigmoid(a7 * u + a8)
-    mu = a1 * s1 + a4 * u + a5
-    v = a6 * s2 + a9 * u + a10
+    """mu(u), v(u) and the two sigmoids inside them. a2, a3, a7 and a8 come multiplied with -log2(e)."""
+    s1 = _sigmoid_of_power(a2 * u + a3)
+    s2 = _sigmoid_of_power(a7 * u + a8)
+    mu = a1 * s1 + (a4 * u + a5)
+    v = a6 * s2 + (a9 * u + a10)
     if STABLE:
-        v = _sigmoid(v)
+        v = _sigmoid_of_power(v * MINUS_LOG2E)
     return mu, v, s1, s2
 
 
 @triton.jit
 def _combine_gradients(z, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr):
-    """Gradients of (z - mu) v + mu: of z, of u, and the four inner ones that make up all of a's."""
+    """What all gradients of (z - mu) v + mu are made of: that of z, and those of mu, v and the two sigmoids' insides.
+
+    The last two lack their factors a1 and a6, which are the same for all rows.
+    """
     mu, v, s1, s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
-    g_mu = g * (1.0 - v)
+    g_z = g * v
+    g_mu = g - g_z
     g_v = g * (z - mu)
     if STABLE:
-        g_v = g_v * v * (1.0 - v)
-    g_1 = g_mu * a1 * s1 * (1.0 - s1)
-    g_2 = g_v * a6 * s2 * (1.0 - s2)
-    g_u = g_mu * a4 + g_1 * a2 + g_v * a9 + g_2 * a7
-    return g * v, g_u, g_mu, g_v, g_1, g_2, s1, s2
+        g_v = g_v * (v - v * v)
+    return g_z, g_mu, g_v, g_mu * (s1 - s1 * s1), g_v * (s2 - s2 * s2), s1, s2
 
 
 # --- BatchNorm: a program owns a block of columns -------------------------------------------------------------
@@ -154,6 +168,7 @@ def batch_norm_backward(
 
 @triton.jit
 def _load_a(a, F, cols, cmask):
+    """The combinator's parameters, those inside its sigmoids multiplied with -log2(e)."""
     a1 = tl.load(a + cols, mask=cmask, other=0.0)
     a2 = tl.load(a + F + cols, mask=cmask, other=0.0)
     a3 = tl.load(a + 2 * F + cols, mask=cmask, other=0.0)
@@ -164,6 +179,7 @@ def _load_a(a, F, cols, cmask):
     a8 = tl.load(a + 7 * F + cols, mask=cmask, other=0.0)
     a9 = tl.load(a + 8 * F + cols, mask=cmask, other=0.0)
     a10 = tl.load(a + 9 * F + cols, mask=cmask, other=0.0)
+    a2, a3, a7, a8 = a2 * MINUS_LOG2E, a3 * MINUS_LOG2E, a7 * MINUS_LOG2E, a8 * MINUS_LOG2E
     return a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
 
 
@@ -234,10 +250,10 @@ def combine_parameter_gradients(
         if not BATCH:
             m = tl.load(mean + s * R + rows, mask=rows < R, other=0.0)[:, None]
             r = tl.load(rstd + s * R + rows, mask=rows < R, other=0.0)[:, None]
-        u = (tl.load(x + at, mask=mask, other=0.0).to(tl.float32) - m) * r
+        u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32) * r - m * r
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        gz, gu, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
+        _gz, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
             lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
         )
         t1 += g_mu * s1
@@ -251,30 +267,35 @@ def combine_parameter_gradients(
         t9 += g_v * u
         t10 += g_v
     t1 = tl.sum(t1, 0)
-    t2 = tl.sum(t2, 0)
-    t3 = tl.sum(t3, 0)
+    c1 = tl.load(a + s * 10 * F + cols, mask=cmask, other=0.0)
+    c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
+    t2 = tl.sum(t2, 0) * c1
+    t3 = tl.sum(t3, 0) * c1
     t4 = tl.sum(t4, 0)
     t5 = tl.sum(t5, 0)
     t6 = tl.sum(t6, 0)
-    t7 = tl.sum(t7, 0)
-    t8 = tl.sum(t8, 0)
+    t7 = tl.sum(t7, 0) * c6
+    t8 = tl.sum(t8, 0) * c6
     t9 = tl.sum(t9, 0)
     t10 = tl.sum(t10, 0)
     _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10)
     if BATCH:
-        mean_g = (a4 * t5[None, :] + a2 * t3[None, :] + a9 * t10[None, :] + a7 * t8[None, :]) / R
-        mean_gu = (a4 * t4[None, :] + a2 * t2[None, :] + a9 * t9[None, :] + a7 * t7[None, :]) / R
+        b2, b7 = a2 / MINUS_LOG2E, a7 / MINUS_LOG2E
+        mean_g = (a4 * t5[None, :] + b2 * t3[None, :] + a9 * t10[None, :] + b7 * t8[None, :]) / R
+        mean_gu = (a4 * t4[None, :] + b2 * t2[None, :] + a9 * t9[None, :] + b7 * t7[None, :]) / R
+        b2, b7 = b2 * a1, b7 * a6
         for r0 in range(0, R, BR):
             rows = r0 + tl.arange(0, BR)
             mask = (rows < R)[:, None] & cmask[None, :]
             at = s * R * F + rows[:, None] * F + cols[None, :]
-            u = (tl.load(x + at, mask=mask, other=0.0).to(tl.float32) - m) * r
+            u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32) * r - m * r
             lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
             g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-            gz, gu, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
+            gz, g_mu, g_v, g_1, g_2, _s1, _s2 = _combine_gradients(
                 lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
             )
             tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
+            gu = g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
             gx = r * (gu - mean_g - u * mean_gu)
             tl.store(g_x + at, gx.to(g_x.dtype.element_ty), mask=mask)
 
@@ -403,6 +424,7 @@ def layer_combine_backward(
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
+    b2, b7 = a2 * a1 / MINUS_LOG2E, a7 * a6 / MINUS_LOG2E
     for i in range(RP):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
@@ -412,9 +434,10 @@ def layer_combine_backward(
         u = tl.where(mask, (tl.load(x + at, mask=mask, other=0.0).to(tl.float32) - m) * r, 0.0)
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        gz, gu, _g_mu, _g_v, _g_1, _g_2, _s1, _s2 = _combine_gradients(
+        gz, g_mu, g_v, g_1, g_2, _s1, _s2 = _combine_gradients(
             lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
         )
+        gu = g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
         tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
         gx = r * (gu - tl.sum(gu, 0) / F - u * (tl.sum(gu * u, 0) / F))
         tl.store(g_x + at, gx.to(g_x.dtype.element_ty), mask=mask)
