@@ -97,8 +97,8 @@ class Exploring:
 
     def _settings(self) -> None:
         explorer = self.explorer
-        unit = "bit flips" if explorer.binary else "std. dev."
-        step = explorer.most_noise / (45 if explorer.binary else 50)
+        unit = "bit flips" if explorer.binary else "sd"
+        step = float(f"{explorer.most_noise / 45:.1g}")
         self.noise = slider(0, explorer.most_noise, 0, f"Noise ({unit})", step, elem_id="tn-noise")
         self.groups = slider(FEWEST_GROUPS, MOST_GROUPS, explorer.usual_groups, "Groups K", elem_id="tn-k")
         self.iterations = slider(1, MOST_ITERATIONS, USUAL_ITERATIONS, "Iterations T", elem_id="tn-t")
