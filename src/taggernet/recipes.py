@@ -136,7 +136,7 @@ def texture_mnist_2_labels_50k() -> Config:
 
 
 def texture_mnist_2_compact() -> Config:
-    """A third of the width, fresh scenes, a fast v: phase 1 of the TextureMNIST2 model that travels with the package."""
+    """A third of the width, fresh scenes, a fast v: phase 1 of the TextureMNIST2 model that is shipped."""
     base = texture_mnist_2()
     return replace(
         base,
