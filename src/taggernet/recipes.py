@@ -143,7 +143,7 @@ def texture_mnist_2_compact() -> Config:
         recipe="texture-mnist-2-compact",
         model=replace(base.model, widths=(1000, 500, 250)),
         data=replace(base.data, mode="fresh"),
-        optimiser=OptimiserConfig(lr=4e-3, updates=15_000, schedule="cosine", warmup=500, v_rate=3),
+        optimiser=OptimiserConfig(lr=4e-3, updates=15_000, schedule="cosine", warmup=500, v_rate=3.0),
     )
 
 
@@ -155,7 +155,7 @@ def texture_mnist_2_compact_labels() -> Config:
         recipe="texture-mnist-2-compact-labels",
         model=replace(base.model, widths=(1000, 500, 250, 125), classes=10, noise=0.18),
         data=replace(base.data, labels=50_000),
-        optimiser=OptimiserConfig(lr=2e-3, updates=10_000, schedule="cosine", warmup=200, v_rate=3),
+        optimiser=OptimiserConfig(lr=2e-3, updates=10_000, schedule="cosine", warmup=200, v_rate=3.0),
         iterations=4,
         class_cost=0.1,
     )
