@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import jaxtyping
@@ -43,10 +44,24 @@ if os.environ.get("TAGGERNET_NO_TYPECHECK") != "1":
     jaxtyping.install_import_hook("taggernet", "beartype.beartype")
 
 
+@contextmanager
+def _without_typecheck() -> Iterator[None]:
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
 @pytest.fixture
 def without_typecheck() -> Iterator[None]:
     """Call as a user does: beartype would otherwise refuse bad input before our own sentence is raised."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with _without_typecheck():
+        yield
+
+
+@pytest.fixture(scope="session")
+def unchecked() -> Callable[[], AbstractContextManager[None]]:
+    """The same for a part of a fixture that several tests share."""
+    return _without_typecheck

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +27,11 @@ TOY = """--widths 24 16 8 --batch 10 --updates 6 --train 30 --valid 20 --test 20
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, unchecked: Callable[[], AbstractContextManager[None]]) -> Path:
     """A finished run of two seeds."""
-    import jaxtyping
-
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
     folder = tmp_path_factory.mktemp("cli") / "run"
-    assert main(["train", "small", "--out", str(folder), *TOY.split(), "--seeds", "2"]) == 0
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with unchecked():
+        assert main(["train", "small", "--out", str(folder), *TOY.split(), "--seeds", "2"]) == 0
     return folder
 
 

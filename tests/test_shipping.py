@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -30,10 +31,8 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, unchecked: Callable[[], AbstractContextManager[None]]) -> Path:
     """A short run of two seeds."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
     folder = tmp_path_factory.mktemp("shipping") / "run"
     config = recipe("small")
     config = replace(
@@ -45,8 +44,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         start_from="",
         seeds=2,
     )
-    train(config, folder)
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with unchecked():
+        train(config, folder)
     return folder
 
 

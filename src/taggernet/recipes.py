@@ -149,15 +149,12 @@ def texture_mnist_2_compact() -> Config:
 
 def texture_mnist_2_compact_labels() -> Config:
     """The same, phase 2 with all labels."""
-    base = texture_mnist_2_compact()
+    base = _with_labels(texture_mnist_2_compact(), 50_000)
     return replace(
         base,
         recipe="texture-mnist-2-compact-labels",
-        model=replace(base.model, widths=(1000, 500, 250, 125), classes=10, noise=0.18),
-        data=replace(base.data, labels=50_000),
+        model=replace(base.model, widths=(1000, 500, 250, 125)),
         optimiser=OptimiserConfig(lr=2e-3, updates=10_000, schedule="cosine", warmup=200, v_rate=3.0),
-        iterations=4,
-        class_cost=0.1,
     )
 
 

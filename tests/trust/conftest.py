@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from taggernet.cli import main
@@ -17,11 +18,9 @@ TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, unchecked: Callable[[], AbstractContextManager[None]]) -> Path:
     """A finished run, which the tests only read."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
     folder = tmp_path_factory.mktemp("trust") / "run"
-    assert main(["train", "small", "--out", str(folder), *TOY.split()]) == 0
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with unchecked():
+        assert main(["train", "small", "--out", str(folder), *TOY.split()]) == 0
     return folder

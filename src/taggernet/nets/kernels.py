@@ -60,6 +60,18 @@ def _combine_gradients(z, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE:
     return g_z, g_mu, g_v, g_mu * (s1 - s1 * s1), g_v * (s2 - s2 * s2), s1, s2
 
 
+@triton.jit
+def _slopes(a1, a2, a6, a7):
+    """a1 a2 and a6 a7, of which a2 and a7 come multiplied with -log2(e)."""
+    return a1 * a2 / MINUS_LOG2E, a6 * a7 / MINUS_LOG2E
+
+
+@triton.jit
+def _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7):
+    """The gradient of u, or a sum of them, from those of ``_combine_gradients``, or their sums."""
+    return g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
+
+
 # --- BatchNorm: a program owns a block of columns -------------------------------------------------------------
 
 
@@ -267,23 +279,22 @@ def combine_parameter_gradients(
         t9 += g_v * u
         t10 += g_v
     t1 = tl.sum(t1, 0)
-    c1 = tl.load(a + s * 10 * F + cols, mask=cmask, other=0.0)
-    c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
-    t2 = tl.sum(t2, 0) * c1
-    t3 = tl.sum(t3, 0) * c1
+    t2 = tl.sum(t2, 0)
+    t3 = tl.sum(t3, 0)
     t4 = tl.sum(t4, 0)
     t5 = tl.sum(t5, 0)
     t6 = tl.sum(t6, 0)
-    t7 = tl.sum(t7, 0) * c6
-    t8 = tl.sum(t8, 0) * c6
+    t7 = tl.sum(t7, 0)
+    t8 = tl.sum(t8, 0)
     t9 = tl.sum(t9, 0)
     t10 = tl.sum(t10, 0)
-    _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10)
+    c1 = tl.load(a + s * 10 * F + cols, mask=cmask, other=0.0)
+    c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
+    _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2 * c1, t3 * c1, t4, t5, t6, t7 * c6, t8 * c6, t9, t10)
     if BATCH:
-        b2, b7 = a2 / MINUS_LOG2E, a7 / MINUS_LOG2E
-        mean_g = (a4 * t5[None, :] + b2 * t3[None, :] + a9 * t10[None, :] + b7 * t8[None, :]) / R
-        mean_gu = (a4 * t4[None, :] + b2 * t2[None, :] + a9 * t9[None, :] + b7 * t7[None, :]) / R
-        b2, b7 = b2 * a1, b7 * a6
+        b2, b7 = _slopes(a1, a2, a6, a7)
+        mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
+        mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R
         for r0 in range(0, R, BR):
             rows = r0 + tl.arange(0, BR)
             mask = (rows < R)[:, None] & cmask[None, :]
@@ -295,7 +306,7 @@ def combine_parameter_gradients(
                 lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
             )
             tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
-            gu = g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
+            gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
             gx = r * (gu - mean_g - u * mean_gu)
             tl.store(g_x + at, gx.to(g_x.dtype.element_ty), mask=mask)
 
@@ -424,7 +435,7 @@ def layer_combine_backward(
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
-    b2, b7 = a2 * a1 / MINUS_LOG2E, a7 * a6 / MINUS_LOG2E
+    b2, b7 = _slopes(a1, a2, a6, a7)
     for i in range(RP):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
@@ -437,7 +448,7 @@ def layer_combine_backward(
         gz, g_mu, g_v, g_1, g_2, _s1, _s2 = _combine_gradients(
             lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
         )
-        gu = g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
+        gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
         tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
         gx = r * (gu - tl.sum(gu, 0) / F - u * (tl.sum(gu * u, 0) / F))
         tl.store(g_x + at, gx.to(g_x.dtype.element_ty), mask=mask)
