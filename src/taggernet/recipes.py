@@ -143,7 +143,7 @@ def texture_mnist_2_compact() -> Config:
         recipe="texture-mnist-2-compact",
         model=replace(base.model, widths=(1000, 500, 250)),
         data=replace(base.data, mode="fresh"),
-        optimiser=OptimiserConfig(lr=4e-3, updates=15_000, schedule="cosine", warmup=500, v_rate=3.0),
+        optimiser=OptimiserConfig(lr=4e-3, updates=25_000, schedule="cosine", warmup=500, v_rate=3.0),
     )
 
 
@@ -154,7 +154,8 @@ def texture_mnist_2_compact_labels() -> Config:
         base,
         recipe="texture-mnist-2-compact-labels",
         model=replace(base.model, widths=(1000, 500, 250, 125)),
-        optimiser=OptimiserConfig(lr=2e-3, updates=10_000, schedule="cosine", warmup=200, v_rate=3.0),
+        optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0),
+        class_cost=1.0,
     )
 
 

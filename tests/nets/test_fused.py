@@ -92,9 +92,11 @@ def test_fused_is_plain_in_tritons_interpreter() -> None:
 @pytest.mark.skipif(NO_TRITON, reason="Triton is not installed")
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize(("seeds", "norm", "gate"), CASES)
-def test_fused_is_plain_on_cuda(seeds: int | None, norm: str, gate: str, half: bool) -> None:
-    with mock.patch.object(torch.backends.cuda.matmul, "allow_tf32", False):
-        compare(seeds, norm, gate, half, "cuda")
+def test_fused_is_plain_on_cuda(
+    seeds: int | None, norm: str, gate: str, half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+    compare(seeds, norm, gate, half, "cuda")
 
 
 def test_kernels_are_not_for_other_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
