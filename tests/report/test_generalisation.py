@@ -104,5 +104,7 @@ def test_permuted_scenes_are_drawn_in_order() -> None:
 
 
 def test_a_canvas_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="pass the data configuration"):
+    with pytest.raises(ValueError, match="are 20 x 20 here"):
         Studio(model(0), None, 10, 0, 1, 10)
+    with pytest.raises(ValueError, match="scenes of texture-mnist-2 are 28 x 28 here"):  # before MNIST is looked for
+        Studio(model(0), DataConfig(name="texture-mnist-2"), 10, 0, 1, 10)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from taggernet.data import Scenes
+from taggernet.data.textures import SIDE
 from taggernet.evaluation import costs_and_labels, stacked
 from taggernet.randomness import Key
 from taggernet.report.colours import Array
@@ -33,10 +34,11 @@ class Studio:
     ) -> None:
         self.model, self.data = model, data or DataConfig()
         self.scenes, self.seed, self.iterations, self.batch = scenes, seed, iterations, batch
-        if self.data.name == "shapes" and model.config.shape != (self.data.size, self.data.size):
+        side = self.data.size if self.data.name == "shapes" else SIDE
+        if model.config.shape != (side, side):
             raise ValueError(
-                f"the model has shape {model.config.shape}, but data.size={self.data.size} gives square scenes of that "
-                "size: pass the data configuration the model was trained with"
+                f"the model has shape {model.config.shape}, but scenes of {self.data.name} are {side} x {side} here: "
+                "give a model that was trained on this data, or the data configuration it was trained with"
             )
         self.order = permutation(self.data, model.config.elements) if self.data.permuted else None
 
