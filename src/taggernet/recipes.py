@@ -38,27 +38,20 @@ def shapes_layernorm() -> Config:
 
 
 def shapes_best() -> Config:
-    """Our best Shapes recipe: the LayerNorm row on fresh scenes, twice as long, later iterations weighing more."""
+    """Our best Shapes recipe: the LayerNorm row on fresh scenes, twice as long."""
     base = shapes_layernorm()
     return replace(
         base,
         recipe="shapes-best",
         data=replace(base.data, mode="fresh"),
         optimiser=replace(base.optimiser, updates=120_000),
-        discount=0.3,
     )
 
 
 def shapes_compact() -> Config:
-    """Half the width, fresh scenes, large batches: the Shapes model that travels with the package."""
+    """Half the width: the Shapes model that travels with the package."""
     base = shapes_best()
-    return replace(
-        base,
-        recipe="shapes-compact",
-        model=replace(base.model, widths=(1000, 500, 250)),
-        optimiser=OptimiserConfig(lr=1e-3, batch=400, updates=60_000, schedule="cosine", warmup=500, clip=1.0),
-        discount=1.0,
-    )
+    return replace(base, recipe="shapes-compact", model=replace(base.model, widths=(1000, 500, 250)))
 
 
 def shapes_permuted() -> Config:

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from toys import toy
 
 from taggernet.randomness import Key
+from taggernet.tagger import Tagger
+from taggernet.training import datasets
 from taggernet.training.config import OptimiserConfig
 from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FreshSource, Part
 from taggernet.training.update import TrainState, Update, by_seed, clip_factors, learning_rate
 
@@ -151,3 +155,33 @@ def test_more_updates_than_the_buffer_holds_are_refused() -> None:
 def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         OptimiserConfig(**options)
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_one_seed_without_the_dimension_of_seeds(norm: str) -> None:
+    """What a GPU does with a single run."""
+    config = toy(norm)
+    found = []
+    for alone in (False, True):
+        state = TrainState.fresh(initial_weights(config.model, [3], torch.device("cpu")), ema=False)
+        part = Part.of(config.optimiser.batch)
+        scenes = datasets.source(config, torch.device("cpu"), [3], part, datasets.training_set(config))
+        objective = Objective(Tagger(config.model), config.groups, config.iterations)
+        update = Update(objective, scenes, state, config.optimiser, Key.of([3]), part)
+        assert not update.alone
+        update.alone = alone
+        found.append((update.advance(10), state.weights))
+    (costs, weights), (costs_alone, weights_alone) = found
+    assert costs.shape == costs_alone.shape == (10, 3, 1)
+    torch.testing.assert_close(costs_alone, costs, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(weights_alone, weights, rtol=1e-3, atol=1e-4)
+
+
+def test_a_batch_of_the_first_seed() -> None:
+    x, labelled, classes = torch.rand(1, 4, 9), torch.rand(1, 2, 9), torch.randint(3, (1, 2, 1))
+    assert Batch(x).first_seed().classes is None
+    assert torch.equal(Batch(x).first_seed().x, x[0])
+    whole = Batch(x, labelled, classes).first_seed()
+    for part, expected in zip(whole, (x, labelled, classes), strict=True):
+        assert part is not None
+        assert torch.equal(part, expected[0])

@@ -21,10 +21,12 @@ except ImportError:  # no Triton on this machine: the plain equations serve
     triton = None
 
 _COLUMN_BLOCKS = {
-    "norm forward": [(32, 128, 8), (32, 32, 4), (16, 128, 8), (8, 256, 8)],
-    "norm backward": [(32, 64, 4), (32, 32, 4), (16, 128, 8), (8, 256, 8)],
-    "combine forward": [(16, 64, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
-    "combine backward": [(32, 32, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
+    "norm forward": [(32, 128, 8), (32, 16, 8), (16, 128, 8), (8, 256, 8)],
+    "norm backward": [(32, 128, 8), (32, 64, 4), (16, 128, 8), (8, 256, 8)],
+    "norm parameters": [(32, 32, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
+    "combine forward": [(32, 16, 8), (16, 16, 4), (16, 64, 8), (8, 256, 8)],
+    "combine backward": [(16, 32, 4), (16, 32, 4), (16, 64, 4), (8, 256, 8)],
+    "combine parameters": [(16, 16, 4), (16, 16, 4), (8, 64, 4), (8, 256, 8)],
 }
 """Columns, rows and warps of a block: the fastest on an H200 for many, several, 2000 and 500 columns."""
 
@@ -50,11 +52,17 @@ def _columns(kernel: str, seeds: int, features: int) -> dict[str, int]:
     return {"BF": columns, "BR": rows, "num_warps": warps}
 
 
-def _rows(seeds: int, rows: int, features: int) -> dict[str, int]:
-    """Block shape for kernels that own rows: several rows each once there are enough to go round."""
+def _rows(kernel: str, seeds: int, rows: int, features: int) -> dict[str, int]:
+    """Block shape for kernels that own rows: with parameters to load, several rows each once there are enough."""
     block = triton.next_power_of_2(features)
-    warps = 4 if block <= 1024 else 8 if block <= 2048 else 16
-    return {"BF": block, "RP": 8 if seeds * rows >= 2000 else 2, "num_warps": warps}
+    many, wide = seeds * rows >= 2000, block > 1024
+    if kernel == "norm":
+        return {"BF": block, "RP": 1, "num_warps": 2 if block <= 512 else 4 if block <= 2048 else 16}
+    shape = {"BF": block, "RP": 2 if not many else 16 if wide else 8}
+    shape["num_warps"] = (8 if block <= 2048 else 16) if wide else 2 if many else 4
+    if kernel == "combine backward" and wide:
+        shape["maxnreg"] = 128  # 16 warps on a processor instead of 8
+    return shape
 
 
 def _row_blocks(rows: int, shape: dict[str, int]) -> int:
@@ -82,7 +90,7 @@ def norm_activate(
         shape = _columns("norm forward", seeds, features)
         kernels.batch_norm_forward[(_blocks(features, shape), seeds)](*args, **flags, **shape)
     else:
-        shape = _rows(seeds, rows, features)
+        shape = _rows("norm", seeds, rows, features)
         kernels.layer_norm_forward[(_row_blocks(rows, shape), seeds)](*args, **flags, **shape)
     return normed, out, mean, rstd
 
@@ -110,7 +118,7 @@ def norm_activate_backward(
     g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
     c = bias if scale is None else scale
     flags = {"RELU": relu, "SCALED": scale is not None}
-    shape = _columns("norm backward", seeds, features)
+    shape = _columns("norm backward" if batch else "norm parameters", seeds, features)
     before, sizes = (x, bias, c, mean, rstd), (rows, features, x.stride(-2))
     g_n = g_out if g_normed is None else g_normed
     if batch:
@@ -118,7 +126,7 @@ def norm_activate_backward(
             *before, g_n, g_out, g_x, g_bias, g_scale, *sizes, **flags, HAS_NORMED=g_normed is not None, **shape
         )
     else:
-        wide = _rows(seeds, rows, features)
+        wide = _rows("norm", seeds, rows, features)
         kernels.layer_norm_backward[(_row_blocks(rows, wide), seeds)](
             *before, g_n, g_out, g_x, *sizes, **flags, HAS_NORMED=g_normed is not None, **wide
         )
@@ -169,7 +177,7 @@ def norm_combine(
         shape = _columns("combine forward", seeds, features)
         kernels.batch_combine_forward[(_blocks(features, shape), seeds)](*args, STABLE=stable, **shape)
     else:
-        shape = _rows(seeds, rows, features)
+        shape = _rows("combine forward", seeds, rows, features)
         kernels.layer_combine_forward[(_row_blocks(rows, shape), seeds)](*args, STABLE=stable, **shape)
     return out, mean, rstd
 
@@ -191,12 +199,12 @@ def norm_combine_backward(
     seeds, rows, features = _sizes(x)
     z, x, g_out = z.contiguous(), x.contiguous(), g_out.contiguous()
     g_z, g_x, g_a = torch.empty_like(z), torch.empty_like(x), torch.empty_like(a)
-    shape = _columns("combine backward", seeds, features)
+    shape = _columns("combine backward" if batch else "combine parameters", seeds, features)
     kernels.combine_parameter_gradients[(_blocks(features, shape), seeds)](
         z, x, a, mean, rstd, g_out, g_z, g_x, g_a, rows, features, STABLE=stable, BATCH=batch, **shape
     )
     if not batch:
-        wide = _rows(seeds, rows, features)
+        wide = _rows("combine backward", seeds, rows, features)
         kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](
             z, x, a, mean, rstd, g_out, g_z, g_x, rows, features, STABLE=stable, **wide
         )

@@ -2,10 +2,10 @@
 
 # S seeds · R rows · F features; a seed is axis 1 of every grid
 
-BatchNorm works on blocks of columns and walks down the rows twice: once for sums, once to write. LayerNorm
-holds a row in registers, RP rows one after the other so that parameters are read once; the gradients of its
-per-feature parameters are column sums over the same values, so they come from a second kernel that walks down the
-rows with the row statistics at hand. Sums run in blocks of
+BatchNorm works on blocks of columns and walks over the rows twice: down for sums, and up again to write, so that it
+meets first what the cache still holds. LayerNorm holds a row in registers, RP rows one after the other so that
+parameters are read once; the gradients of its per-feature parameters are column sums over the same values, so they
+come from a second kernel that walks down the rows with the row statistics at hand. Sums run in blocks of
 rows x columns and are folded once at the end: folding at every step costs more than all the rest.
 """
 
@@ -108,8 +108,8 @@ def batch_norm_forward(
     b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)
     c = tl.load(scale + s * F + cols, mask=cmask, other=0.0) if SCALED else 1.0
     for r0 in range(0, R, BR):
-        rows = r0 + tl.arange(0, BR)
-        mask = (rows < R)[:, None] & cmask[None, :]
+        rows = R - BR - r0 + tl.arange(0, BR)
+        mask = (rows >= 0)[:, None] & cmask[None, :]
         t = tl.load(x + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
         t = (t - mu[None, :]) * r[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
@@ -163,8 +163,8 @@ def batch_norm_backward(
     mean_g = tl.sum(sum_g, 0)[None, :] / R
     mean_gn = tl.sum(sum_gn, 0)[None, :] / R
     for r0 in range(0, R, BR):
-        rows = r0 + tl.arange(0, BR)
-        mask = (rows < R)[:, None] & cmask[None, :]
+        rows = R - BR - r0 + tl.arange(0, BR)
+        mask = (rows >= 0)[:, None] & cmask[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
         t = tl.load(x + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
         n = (t - mu[None, :]) * r[None, :]
@@ -208,8 +208,8 @@ def batch_combine_forward(
     tl.store(rstd + s * F + cols, r, mask=cmask)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
     for r0 in range(0, R, BR):
-        rows = r0 + tl.arange(0, BR)
-        mask = (rows < R)[:, None] & cmask[None, :]
+        rows = R - BR - r0 + tl.arange(0, BR)
+        mask = (rows >= 0)[:, None] & cmask[None, :]
         at = rows[:, None] * F + cols[None, :]
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
         u = (u - m[None, :]) * r[None, :]
@@ -242,6 +242,7 @@ def combine_parameter_gradients(
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
+    b2, b7 = _slopes(a1, a2, a6, a7)
     if BATCH:
         m = tl.load(mean + s * F + cols, mask=cmask, other=0.0)[None, :]
         r = tl.load(rstd + s * F + cols, mask=cmask, other=0.0)[None, :]
@@ -265,9 +266,13 @@ def combine_parameter_gradients(
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32) * r - m * r
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        _gz, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
+        gz, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
             lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
         )
+        if BATCH:
+            tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
+            gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
+            tl.store(g_x + at, gu.to(g_x.dtype.element_ty), mask=mask)
         t1 += g_mu * s1
         t2 += g_1 * u
         t3 += g_1
@@ -292,23 +297,16 @@ def combine_parameter_gradients(
     c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
     _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2 * c1, t3 * c1, t4, t5, t6, t7 * c6, t8 * c6, t9, t10)
     if BATCH:
-        b2, b7 = _slopes(a1, a2, a6, a7)
         mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
         mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R
+        tl.debug_barrier()  # g_x holds the gradient of u, written above, until it is replaced here
         for r0 in range(0, R, BR):
-            rows = r0 + tl.arange(0, BR)
-            mask = (rows < R)[:, None] & cmask[None, :]
+            rows = R - BR - r0 + tl.arange(0, BR)
+            mask = (rows >= 0)[:, None] & cmask[None, :]
             at = s * R * F + rows[:, None] * F + cols[None, :]
             u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32) * r - m * r
-            lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
-            g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-            gz, g_mu, g_v, g_1, g_2, _s1, _s2 = _combine_gradients(
-                lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
-            )
-            tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
-            gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
-            gx = r * (gu - mean_g - u * mean_gu)
-            tl.store(g_x + at, gx.to(g_x.dtype.element_ty), mask=mask)
+            gu = tl.load(g_x + at, mask=mask, other=0.0).to(tl.float32)
+            tl.store(g_x + at, (r * (gu - mean_g - u * mean_gu)).to(g_x.dtype.element_ty), mask=mask)
 
 
 # --- LayerNorm: a program owns a row --------------------------------------------------------------------------

@@ -26,6 +26,10 @@ class Batch(NamedTuple):
     labelled: Float[Tensor, "*S L N"] | None = None
     classes: Int[Tensor, "*S L digits"] | None = None
 
+    def first_seed(self) -> Batch:
+        """Without the dimension of seeds."""
+        return Batch(self.x[0], *(None if part is None else part[0] for part in (self.labelled, self.classes)))
+
 
 class Costs(NamedTuple):
     """Per seed."""

@@ -23,6 +23,7 @@ from torch.func import functional_call
 from taggernet.randomness import Key
 from taggernet.training.config import OptimiserConfig
 from taggernet.training.faults import in_short, is_out_of_memory
+from taggernet.training.merging import compiler_options
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.sources import Part, Source
 
@@ -114,6 +115,9 @@ class Update:
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
         self.compiled, self.rehearsed = compiled, not compiled
+        on_gpu = compiled and self.device.type == "cuda"
+        self.alone = on_gpu and len(self.masters[0]) == 1 and isinstance(objective, Objective)
+        """Whether to leave out the dimension of seeds, of which there is one: plain matrices compile to better code."""
         self.graph: torch.cuda.CUDAGraph | None = None
         self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
         self._adam_of: Callable[[list[Tensor], Tensor, Tensor], None] = self._adam
@@ -129,10 +133,14 @@ class Update:
 
     def _cost(self, live: list[Tensor], step: Tensor) -> Costs:
         batch: Batch = self.source.batch(step)
+        noise, masks = self.noise.fold(step), self.masks.fold(step)
+        if self.alone:
+            live = [w.squeeze(0) for w in live]
+            batch = batch.first_seed()
+            noise, masks = Key(noise.word.squeeze(0)), Key(masks.word.squeeze(0))
         weights = {f"model.{name}": w for name, w in zip(self.names, live, strict=True)}
-        keys = (self.noise.fold(step), self.masks.fold(step))
-        costs: Costs = functional_call(self.objective, weights, (batch, *keys, self.part.first))
-        return costs
+        costs: Costs = functional_call(self.objective, weights, (batch, noise, masks, self.part.first))
+        return Costs(*(cost.unsqueeze(0) for cost in costs)) if self.alone else costs
 
     def _adam(self, gradients: list[Tensor], clip: Tensor, step: Tensor) -> None:
         c, state = self.config, self.state
@@ -208,7 +216,8 @@ class Update:
         self.rehearsed = True
 
     def _compile(self) -> None:
-        self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False)
+        merging = (compiler_options() or None) if self.device.type == "cuda" else None
+        self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False, options=merging)
         self._adam_of = torch.compile(self._adam, fullgraph=True, dynamic=False)
 
     def _do_without(self, problem: Exception) -> None:
