@@ -140,12 +140,11 @@ def texture_mnist_2_compact() -> Config:
     )
 
 
-def texture_mnist_2_compact_labels() -> Config:
+def texture_mnist_2_compact_labels_50k() -> Config:
     """The same, phase 2 with all labels."""
     base = _with_labels(texture_mnist_2_compact(), 50_000)
     return replace(
         base,
-        recipe="texture-mnist-2-compact-labels",
         model=replace(base.model, widths=(1000, 500, 250, 125)),
         optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0),
         class_cost=1.0,
@@ -168,7 +167,7 @@ RECIPES: dict[str, Callable[[], Config]] = {
         texture_mnist_2_labels_1k,
         texture_mnist_2_labels_50k,
         texture_mnist_2_compact,
-        texture_mnist_2_compact_labels,
+        texture_mnist_2_compact_labels_50k,
     )
 }
 

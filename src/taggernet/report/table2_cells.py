@@ -14,8 +14,9 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-ROWS = ("tagger", "baselines", "best", "permuted", "curve")
-"""The parts: the paper's Tagger, its baselines, our recipe, shuffled elements, errors over the number of labels."""
+ROWS = ("tagger", "baselines", "best", "compact", "permuted", "curve")
+"""The parts: the paper's Tagger, its baselines, our recipe, the shipped model's, shuffled elements, errors over the
+number of labels."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,10 @@ def tagger_cells() -> list[TaggerCell]:
         for labels in sorted(LABELS, key=lambda n: (n not in TABLE_LABELS, -n)):
             rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
             found.append(_second(recipe(tagger_name(digits, 1_000)), first, labels, rows))
-    for digits in DIGITS:
-        for labels in TABLE_LABELS:
-            first_of, name = first_name(digits, "best"), tagger_name(digits, labels, "best")
-            if first_of in RECIPES and name in RECIPES:
-                found.append(_second(recipe(name), recipe(first_of), labels, ("best",)))
+    for variant, digits, labels in itertools.product(("best", "compact"), DIGITS, TABLE_LABELS):
+        first_of, name = first_name(digits, variant), tagger_name(digits, labels, variant)
+        if first_of in RECIPES and name in RECIPES:
+            found.append(_second(recipe(name), recipe(first_of), labels, (variant,)))
     first = _permuted(recipe(first_name(2)))
     for labels in TABLE_LABELS:
         found.append(_second(_permuted(recipe(tagger_name(2, labels))), first, labels, ("permuted",)))

@@ -30,7 +30,12 @@ GOALS = {
     "texture-mnist-2-best-labels-1k": 12.0,
 }
 METHODS = {"mlp": "FC MLP", "ladder": "FC Ladder", "convnet": "ConvNet"}
-VARIANTS = {"": "FC Tagger", "best": "FC Tagger, our recipe", "permuted": "FC Tagger, permuted elements"}
+VARIANTS = {
+    "": "FC Tagger",
+    "best": "FC Tagger, our recipe",
+    "compact": "FC Tagger, compact (the shipped model)",
+    "permuted": "FC Tagger, permuted elements",
+}
 Records = dict[str, Record]
 
 
@@ -89,7 +94,7 @@ def _errors(records: Records, anchor: Record | None) -> list[str]:
     rows = []
     for digits in DIGITS:
         names = {title: [baseline_name(m, digits, n) for n in TABLE_LABELS] for m, title in METHODS.items()}
-        names |= {VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best")}
+        names |= {VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "compact")}
         for title, (all_labels, few) in names.items():
             if all_labels in records or few in records:
                 cells = [part for name in (all_labels, few) for part in _cell(name, records.get(name))]
