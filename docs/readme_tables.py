@@ -3,7 +3,8 @@
     python docs/readme_tables.py
 
 What stands between <!-- table1 --> and <!-- /table1 --> is replaced, and table2's alike once there are records of it;
-the picture below table1 is copied to where the site finds it.
+results/table1/table1.md and table2.md are written too, and the pictures below them are copied to where the site
+finds them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from taggernet.report.table2_page import table2
+from taggernet.report.table2_page import main_table, table2
 from taggernet.report.tables import table1
 
 ROOT = Path(__file__).parents[1]
@@ -29,9 +30,15 @@ seeds; [record](results/table1/generalisation-shapes-layernorm.json), [worst
 scenes](results/table1/worst-shapes-layernorm.png)). Figure 4: [picture](results/table1/figure4.png),
 [PDF](results/table1/figure4.pdf).*"""
 SECOND = """TextureMNIST, test split of 10,000 scenes, errors in percent, the paper's beside ours. `taggernet reproduce
-table2` writes the [records](results/table2) and the table.
+table2` writes the [records](results/table2) and [all that stands around this table](results/table2/table2.md). A dash
+among our figures is a cell not yet run.
 
-{table}"""
+{table}
+
+![Scenes of two digits with their groups, and the inference over iterations](docs/images/figure5.png)
+
+*Figure 5: scenes and groups in descending AMI, one digit (D), a scene (E1) with its upper digit taken away (E2), the
+inference over iterations, and what class each group says ([PDF](results/table2/figure5.pdf); the shipped model).*"""
 
 
 def blocks() -> dict[str, str]:
@@ -39,7 +46,7 @@ def blocks() -> dict[str, str]:
     found = {"table1": FIRST.format(table=table1(Path("results/table1"), linked=True))}
     records = Path("results/table2")
     if list(records.glob("*texture-mnist-*.json")):
-        found["table2"] = SECOND.format(table=table2(records).strip())
+        found["table2"] = SECOND.format(table=main_table(records).strip())
     return found
 
 
@@ -57,4 +64,8 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     page = Path("README.md")
     page.write_text(filled(page.read_text()))
+    for folder, table in ((Path("results/table1"), table1), (Path("results/table2"), table2)):
+        if folder.exists():
+            (folder / f"{folder.name}.md").write_text(table(folder))
     shutil.copyfile("results/table1/generalisation-shapes-layernorm.png", "docs/images/generalisation.png")
+    shutil.copyfile("results/table2/figure5.png", "docs/images/figure5.png")

@@ -50,10 +50,9 @@ class Curve(NamedTuple):
 
 def table2(results: Path) -> str:
     """Everything that the records in a folder have to say, a part per question; parts without records are left out."""
-    records = {path.stem: read_json(path) for path in sorted(results.glob("*texture-mnist-*.json"))}
-    anchor = results / "ladder-mnist-1k.json"
+    records = _records(results)
     parts = [
-        _errors(records, read_json(anchor) if anchor.exists() else None),
+        _errors(records, results),
         _first_phases(records),
         _iterations(records),
         _by_digit(records),
@@ -62,6 +61,15 @@ def table2(results: Path) -> str:
         _over_labels(label_curve(results)),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def main_table(results: Path) -> str:
+    """The paper's table alone, all of its rows, each with links to its recipe and its records."""
+    return "\n".join(_errors(_records(results), results, linked=True)) + "\n"
+
+
+def _records(results: Path) -> Records:
+    return {path.stem: read_json(path) for path in sorted(results.glob("*texture-mnist-*.json"))}
 
 
 def percent(record: Record, figure: str = "error") -> list[float]:
@@ -90,27 +98,38 @@ def _where(digits: int, variant: str, labels: int | None = None) -> list[str]:
 # --- the paper's table --------------------------------------------------------------------------------------------
 
 
-def _errors(records: Records, anchor: Record | None) -> list[str]:
+def _errors(records: Records, results: Path, *, linked: bool = False) -> list[str]:
     rows = []
     for digits in DIGITS:
         names = {title: [baseline_name(m, digits, n) for n in TABLE_LABELS] for m, title in METHODS.items()}
         names |= {VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "compact")}
         for title, (all_labels, few) in names.items():
-            if all_labels in records or few in records:
+            there = [name for name in (all_labels, few) if name in records]
+            if there or (linked and all_labels in PAPER | PAPER_TAGGER):
                 cells = [part for name in (all_labels, few) for part in _cell(name, records.get(name))]
-                rows.append([f"TextureMNIST{digits}", title, *cells])
+                links = _links(title, there, results) if linked else ""
+                rows.append([f"TextureMNIST{digits}", title + links, *cells])
     head = ["data", "method"] + [
         f"{labels}, {what}" for labels in ("50k", "1k") for what in ("paper", "ours", "n", "verdict")
     ]
     counts = sorted({record["test_scenes"] for record in records.values()})
     note = f"Top-1 error with one digit, top-2 error with two; {' or '.join(f'{n:,}' for n in counts)} test scenes."
-    if anchor is not None:
+    anchor = results / "ladder-mnist-1k.json"
+    if anchor.exists():
         paper, sd = PAPER["ladder-mnist-1k"]
         note += (
             f" Our FC Ladder on its own ground, permutation-invariant MNIST with 1,000 labels: "
-            f"{spread(percent(anchor), 2)} % (Rasmus et al.: {paper} ± {sd} %)."
+            f"{spread(percent(read_json(anchor)), 2)} % (Rasmus et al.: {paper} ± {sd} %)."
         )
     return _table("Table 2: test error in percent (mean ± sample standard deviation over seeds)", head, rows, note)
+
+
+def _links(title: str, names: Sequence[str], results: Path) -> str:
+    """To the recipe of a row and to those of its records that there are."""
+    recipes = "baselines/recipes.py" if title in METHODS.values() else "recipes.py"
+    links = [f"[recipe](src/taggernet/{recipes})"]
+    links += [f"[{name.rsplit('-', 1)[-1]}]({(results / name).as_posix()}.json)" for name in names]
+    return f" ({', '.join(links)})"
 
 
 def _cell(name: str, record: Record | None) -> list[str]:
