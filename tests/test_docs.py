@@ -152,6 +152,11 @@ def test_the_figure_of_how_it_works_can_be_drawn(tmp_path: Path) -> None:
     assert found.delta_z.shape == found.ratio.shape == (3, 12, 12)
 
 
+def test_the_tables_of_the_performance_page_are_those_of_the_records() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text()
+    assert script("docs/performance_tables.py").filled(page) == page, "run python docs/performance_tables.py"
+
+
 def test_the_tables_of_the_readme_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "README.md").read_text()

@@ -1,0 +1,119 @@
+"""Write the tables of docs/performance.md anew from the records under results/performance.
+
+    python docs/performance_tables.py
+
+What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth and precision.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import statistics
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+SPEED = {
+    "eager": ("plain eager float32", None),
+    "one": ("one run", 0.8),
+    "seeds-20": ("20 seeds, BatchNorm", 0.30),
+    "layer-seeds-20": ("20 seeds, LayerNorm", 0.30),
+    "texture-5": ("TextureMNIST phase 1, 5 seeds", 1.0),
+}
+"""Case -> what it is, and the goal in milliseconds per update and seed."""
+GROWTH = {
+    "seeds (K = 4, T = 3, N = 400, batch 100)": ["one", "seeds-2", "seeds-5", "seeds-10", "seeds-20"],
+    "groups K (5 seeds)": ["seeds-5,K=2", "seeds-5", "seeds-5,K=8"],
+    "iterations T (5 seeds)": ["seeds-5,T=1", "seeds-5", "seeds-5,T=6"],
+    "elements N (5 seeds)": ["seeds-5,N=100", "seeds-5", "seeds-5,N=1600"],
+    "batch (5 seeds)": ["seeds-5,batch=50", "seeds-5", "seeds-5,batch=200", "seeds-5,batch=400"],
+}
+USUAL = {"K": 4, "T": 3, "N": 400, "batch": 100}
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def speed(record: dict[str, Any]) -> str:
+    cases = record["cases"]
+    eager = cases["eager"]["ms_per_seed_update"]
+    rows = []
+    for name, (title, goal) in SPEED.items():
+        ms, share = cases[name]["ms_per_seed_update"], cases[name]["tflops"] / record["matmul_tflops"]
+        factor = "1" if name == "eager" else f"{eager / ms:.0f}" if "texture" not in name else "-"
+        stated = "-" if goal is None else f"{goal:.2f}"
+        rows.append([title, f"{ms:.3f}", stated, factor, f"{cases[name]['tflops']:.0f}", f"{100 * share:.0f} %"])
+    head = ["what", "ms per update and seed", "goal", "times eager", "TFLOP/s", "of the ceiling"]
+    where = f"{record['environment']['gpu']}, PyTorch {record['environment']['torch']}"
+    note = (
+        f"{where}; measured in the same run: {record['matmul_tflops']:.0f} TFLOP/s in bf16 products of 8192 x 8192, "
+        f"{record['copy_tbs']:.2f} TB/s copying. The eager model is that of Shapes: no factor for TextureMNIST."
+    )
+    return f"{table(head, rows)}\n\n{note}"
+
+
+def profile(record: dict[str, Any]) -> str:
+    names = [name for name in SPEED if "profile" in record["cases"][name]]
+    parts = runpy.run_path(str(ROOT / "benchmarks" / "step_time.py"))["parts"]
+    found = {name: parts(record["cases"][name]["profile"]) for name in names}
+    rows = []
+    for part in next(iter(found.values())):
+        cells = []
+        for name in names:
+            us, total = found[name][part], sum(found[name].values())
+            cells.append(f"{us / record['cases'][name]['seeds']:.0f} ({100 * us / total:.0f} %)")
+        rows.append([part, *cells])
+    return table(["microseconds per update and seed", *(SPEED[name][0] for name in names)], rows)
+
+
+def usual(title: str, kind: str) -> str:
+    """The size of a case that changes none: the number of seeds, or what the recipe has."""
+    if title.startswith("seeds"):
+        return "1" if kind == "one" else kind.removeprefix("seeds-")
+    return next(str(size) for letter, size in USUAL.items() if letter in title.split())
+
+
+def growth(record: dict[str, Any]) -> str:
+    rows = []
+    for title, names in GROWTH.items():
+        cells = []
+        for name in names:
+            kind, _, size = name.partition(",")
+            value = size.partition("=")[2] or usual(title, kind)
+            cells.append(f"{value}: {record['cases'][name]['ms_per_seed_update']:.3f}")
+        rows.append([title, " · ".join(cells)])
+    return table(["what grows", "value: ms per update and seed"], rows)
+
+
+def precision(record: dict[str, Any]) -> str:
+    rows = []
+    for name in ("bfloat16", "float32"):
+        figures = []
+        for figure in ("ami", "cost"):
+            last = [seed[-1] for seed in record[name][figure]]
+            figures.append(f"{statistics.fmean(last):.4f} ± {statistics.stdev(last):.4f}")
+        rows.append([name, *figures, str(len(record["seeds"]))])
+    return table(["products in", "AMI after 5 iterations", "cost", "n"], rows)
+
+
+def filled(page: str) -> str:
+    """The page with its tables renewed."""
+    folder = ROOT / "results" / "performance"
+    times, quality = (json.loads((folder / f"{name}.json").read_text()) for name in ("step_time", "precision"))
+    blocks = {
+        "speed": speed(times), "profile": profile(times), "growth": growth(times), "precision": precision(quality),
+    }  # fmt: skip
+    for name, block in blocks.items():
+        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        if not mark.search(page):
+            raise ValueError(f"docs/performance.md lacks the marks <!-- {name} --> and <!-- /{name} -->")
+        page = mark.sub(lambda found, block=block: found[1] + block + found[2], page)
+    return page
+
+
+if __name__ == "__main__":
+    path = ROOT / "docs" / "performance.md"
+    path.write_text(filled(path.read_text()))
