@@ -21,14 +21,14 @@ except ImportError:  # no Triton on this machine: the plain equations serve
     triton = None
 
 _COLUMN_BLOCKS = {
-    "norm forward": [(32, 128, 8), (32, 16, 8), (16, 128, 8), (8, 256, 8)],
-    "norm backward": [(32, 128, 8), (32, 64, 4), (16, 128, 8), (8, 256, 8)],
-    "norm parameters": [(32, 32, 4), (16, 64, 4), (16, 128, 8), (8, 256, 8)],
-    "combine forward": [(32, 16, 8), (16, 16, 4), (16, 64, 8), (8, 256, 8)],
-    "combine backward": [(16, 32, 4), (16, 32, 4), (16, 64, 4), (8, 256, 8)],
-    "combine parameters": [(16, 16, 4), (16, 16, 4), (8, 64, 4), (8, 256, 8)],
+    "norm forward": [(32, 128, 8, 1), (32, 16, 8, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm backward": [(32, 128, 8, 1), (32, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm parameters": [(32, 32, 4, 1), (16, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "combine forward": [(32, 16, 8, 1), (16, 16, 4, 1), (16, 64, 8, 1), (8, 256, 8, 1)],
+    "combine backward": [(16, 32, 4, 1), (16, 32, 4, 1), (16, 64, 4, 1), (8, 256, 8, 1)],
+    "combine parameters": [(16, 16, 4, 1), (16, 16, 4, 1), (8, 64, 4, 1), (8, 256, 8, 1)],
 }
-"""Columns, rows and warps of a block: the fastest on an H200 for many, several, 2000 and 500 columns."""
+"""Columns, rows, warps and stages of a block: the fastest on an H200 for many, several, 2000 and 500 columns."""
 
 WIDEST_ROW = 8192
 """LayerNorm keeps a row in registers up to this many features."""
@@ -48,8 +48,8 @@ def _sizes(x: Tensor) -> tuple[int, int, int]:
 def _columns(kernel: str, seeds: int, features: int) -> dict[str, int]:
     """Block shape for kernels that own columns: narrower blocks when there are few columns to share out."""
     size = sum(seeds * features < bound for bound in (20_000, 4_000, 1_500))
-    columns, rows, warps = _COLUMN_BLOCKS[kernel][size]
-    return {"BF": columns, "BR": rows, "num_warps": warps}
+    columns, rows, warps, stages = _COLUMN_BLOCKS[kernel][size]
+    return {"BF": columns, "BR": rows, "num_warps": warps, "STAGES": stages}
 
 
 def _rows(kernel: str, seeds: int, rows: int, features: int) -> dict[str, int]:

@@ -6,7 +6,8 @@ BatchNorm works on blocks of columns and walks over the rows twice: down for sum
 meets first what the cache still holds. LayerNorm holds a row in registers, RP rows one after the other so that
 parameters are read once; the gradients of its per-feature parameters are column sums over the same values, so they
 come from a second kernel that walks down the rows with the row statistics at hand. Sums run in blocks of
-rows x columns and are folded once at the end: folding at every step costs more than all the rest.
+rows x columns and are folded once at the end: folding at every step costs more than all the rest. With STAGES above 1
+the next blocks of rows are on their way while one is worked on.
 """
 
 from __future__ import annotations
@@ -76,12 +77,14 @@ def _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7):
 
 
 @triton.jit
-def _column_statistics(x, R: tl.constexpr, cols, cmask, stride, eps, BR: tl.constexpr, BF: tl.constexpr):
+def _column_statistics(
+    x, R: tl.constexpr, cols, cmask, stride, eps, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr
+):
     """Mean and 1/sd of each column, in one pass of sums taken relative to the first row."""
     shift = tl.load(x + cols, mask=cmask, other=0.0).to(tl.float32)
     total = tl.zeros([BR, BF], tl.float32)
     squares = tl.zeros([BR, BF], tl.float32)
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = r0 + tl.arange(0, BR)
         mask = (rows < R)[:, None] & cmask[None, :]
         t = tl.load(x + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -96,18 +99,19 @@ def _column_statistics(x, R: tl.constexpr, cols, cmask, stride, eps, BR: tl.cons
 @triton.jit
 def batch_norm_forward(
     x, bias, scale, normed, out, mean, rstd, R: tl.constexpr, F, stride, eps,
-    RELU: tl.constexpr, SCALED: tl.constexpr, WRITE_NORMED: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
+    RELU: tl.constexpr, SCALED: tl.constexpr, WRITE_NORMED: tl.constexpr,
+    BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     x += s * R * stride
-    mu, r = _column_statistics(x, R, cols, cmask, stride, eps, BR, BF)
+    mu, r = _column_statistics(x, R, cols, cmask, stride, eps, BR, BF, STAGES)
     tl.store(mean + s * F + cols, mu, mask=cmask)
     tl.store(rstd + s * F + cols, r, mask=cmask)
     b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)
     c = tl.load(scale + s * F + cols, mask=cmask, other=0.0) if SCALED else 1.0
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = R - BR - r0 + tl.arange(0, BR)
         mask = (rows >= 0)[:, None] & cmask[None, :]
         t = tl.load(x + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -126,7 +130,8 @@ def batch_norm_forward(
 @triton.jit
 def batch_norm_backward(
     x, bias, scale, mean, rstd, g_normed, g_out, g_x, g_bias, g_scale, R: tl.constexpr, F, stride,
-    RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
+    RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr,
+    BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
@@ -140,7 +145,7 @@ def batch_norm_backward(
     sum_gn = tl.zeros([BR, BF], tl.float32)
     sum_b = tl.zeros([BR, BF], tl.float32)
     sum_c = tl.zeros([BR, BF], tl.float32)
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = r0 + tl.arange(0, BR)
         mask = (rows < R)[:, None] & cmask[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
@@ -162,7 +167,7 @@ def batch_norm_backward(
         tl.store(g_scale + s * F + cols, tl.sum(sum_c, 0), mask=cmask)
     mean_g = tl.sum(sum_g, 0)[None, :] / R
     mean_gn = tl.sum(sum_gn, 0)[None, :] / R
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = R - BR - r0 + tl.arange(0, BR)
         mask = (rows >= 0)[:, None] & cmask[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
@@ -197,17 +202,18 @@ def _load_a(a, F, cols, cmask):
 
 @triton.jit
 def batch_combine_forward(
-    z, x, a, out, mean, rstd, R: tl.constexpr, F, eps, STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr
-):
+    z, x, a, out, mean, rstd, R: tl.constexpr, F, eps,
+    STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     x += s * R * F
-    m, r = _column_statistics(x, R, cols, cmask, F, eps, BR, BF)
+    m, r = _column_statistics(x, R, cols, cmask, F, eps, BR, BF, STAGES)
     tl.store(mean + s * F + cols, m, mask=cmask)
     tl.store(rstd + s * F + cols, r, mask=cmask)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = R - BR - r0 + tl.arange(0, BR)
         mask = (rows >= 0)[:, None] & cmask[None, :]
         at = rows[:, None] * F + cols[None, :]
@@ -235,7 +241,7 @@ def _store_a(g_a, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10):
 @triton.jit
 def combine_parameter_gradients(
     z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F,
-    STABLE: tl.constexpr, BATCH: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
+    STABLE: tl.constexpr, BATCH: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Column sums for a; with BATCH also the gradients of z and x, whose own sums follow from a's."""
     s = tl.program_id(1).to(tl.int64)
@@ -256,7 +262,7 @@ def combine_parameter_gradients(
     t8 = tl.zeros([BR, BF], tl.float32)
     t9 = tl.zeros([BR, BF], tl.float32)
     t10 = tl.zeros([BR, BF], tl.float32)
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = r0 + tl.arange(0, BR)
         mask = (rows < R)[:, None] & cmask[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
@@ -300,7 +306,7 @@ def combine_parameter_gradients(
         mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
         mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R
         tl.debug_barrier()  # g_x holds the gradient of u, written above, until it is replaced here
-        for r0 in range(0, R, BR):
+        for r0 in tl.range(0, R, BR, num_stages=STAGES):
             rows = R - BR - r0 + tl.arange(0, BR)
             mask = (rows >= 0)[:, None] & cmask[None, :]
             at = s * R * F + rows[:, None] * F + cols[None, :]
@@ -377,7 +383,7 @@ def layer_norm_backward(
 @triton.jit
 def layer_parameter_gradients(
     x, bias, scale, mean, rstd, g_out, g_bias, g_scale, R: tl.constexpr, F, stride,
-    RELU: tl.constexpr, SCALED: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
+    RELU: tl.constexpr, SCALED: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
@@ -386,7 +392,7 @@ def layer_parameter_gradients(
     c = tl.load(scale + s * F + cols, mask=cmask, other=0.0)[None, :] if SCALED else 1.0
     sum_b = tl.zeros([BR, BF], tl.float32)
     sum_c = tl.zeros([BR, BF], tl.float32)
-    for r0 in range(0, R, BR):
+    for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = r0 + tl.arange(0, BR)
         mask = (rows < R)[:, None] & cmask[None, :]
         g = tl.load(g_out + s * R * F + rows[:, None] * F + cols[None, :], mask=mask, other=0.0).to(tl.float32)
