@@ -19,8 +19,8 @@ import torch
 from taggernet import pretrained
 from taggernet.demo import held_out
 from taggernet.evaluation import evaluate_weights, stacked
-from taggernet.recipes import recipe
-from taggernet.shipping import LIMITS, Options, main, ship
+from taggernet.recipes import RECIPES, recipe
+from taggernet.shipping import LIMITS, VERSIONS, Options, main, ship
 from taggernet.storage import CARD, WEIGHTS, read_json, read_tensors
 from taggernet.tagger import Tagger
 from taggernet.training import train
@@ -139,6 +139,10 @@ def test_a_shipped_model_is_as_good_and_as_small_as_its_card_says(name: str) -> 
     assert (folder / WEIGHTS).stat().st_size <= LIMITS[name] * 1e6
     card = pretrained.card_in(folder)
     assert {"recipe", "data", "configuration", "test", "date", "versions"} <= set(card)
+    assert card["recipe"] in RECIPES
+    assert isinstance(card["seed"], int)
+    assert all(card[with_what][part] for with_what in ("versions", "trained_with") for part in VERSIONS)
+    assert (ROOT / card["record"]).is_file()
     test = card["test"]
     assert (test["scenes"], test["iterations"], test["weights"]) == (10_000, 5, "float16")
     model = Tagger.from_pretrained(name)
