@@ -198,7 +198,7 @@ PARTS = {
 
 
 def profile(update: Update, rows: int) -> list[dict[str, Any]]:
-    """The kernels that take longest, microseconds and calls per update; 0 rows: none."""
+    """The kernels that take longest and, as one row, the others: microseconds and calls per update."""
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as torch_profile
 

@@ -8,7 +8,6 @@ What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in sp
 from __future__ import annotations
 
 import json
-import re
 import runpy
 import statistics
 from pathlib import Path
@@ -106,12 +105,9 @@ def filled(page: str) -> str:
     blocks = {
         "speed": speed(times), "profile": profile(times), "growth": growth(times), "precision": precision(quality),
     }  # fmt: skip
-    for name, block in blocks.items():
-        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
-        if not mark.search(page):
-            raise ValueError(f"docs/performance.md lacks the marks <!-- {name} --> and <!-- /{name} -->")
-        page = mark.sub(lambda found, block=block: found[1] + block + found[2], page)
-    return page
+    renewed = runpy.run_path(str(ROOT / "docs" / "readme_tables.py"))["renewed"]
+    found: str = renewed(page, blocks, "docs/performance.md")
+    return found
 
 
 if __name__ == "__main__":

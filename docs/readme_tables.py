@@ -27,7 +27,8 @@ FIRST = """Shapes, test split of 10,000 scenes, the paper's figures beside ours.
 *Beyond the table: AMI and empty groups of the LayerNorm models for other numbers of groups and objects than in training
 (the orange frame), what becomes of a scene, and how AMI depends on overlap and on like shapes (mean and spread of five
 seeds; [record](results/table1/generalisation-shapes-layernorm.json), [worst
-scenes](results/table1/worst-shapes-layernorm.png)). Figure 4: [picture](results/table1/figure4.png),
+scenes](results/table1/worst-shapes-layernorm.png); the same of [our best
+recipe](results/table1/generalisation-shapes-best.png)). Figure 4: [picture](results/table1/figure4.png),
 [PDF](results/table1/figure4.pdf).*"""
 SECOND = """TextureMNIST, test split of 10,000 scenes, errors in percent, the paper's beside ours. `taggernet reproduce
 table2` writes the [records](results/table2) and [all that stands around this table](results/table2/table2.md). A dash
@@ -50,14 +51,19 @@ def blocks() -> dict[str, str]:
     return found
 
 
-def filled(text: str) -> str:
-    """The README with its tables renewed."""
-    for name, block in blocks().items():
+def renewed(text: str, blocks: dict[str, str], page: str) -> str:
+    """The text of a page with what stands between the marks of each block replaced by it."""
+    for name, block in blocks.items():
         mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
         if not mark.search(text):
-            raise ValueError(f"README.md lacks the marks <!-- {name} --> and <!-- /{name} -->")
+            raise ValueError(f"{page} lacks the marks <!-- {name} --> and <!-- /{name} -->")
         text = mark.sub(lambda found, block=block: found[1] + block + found[2], text)
     return text
+
+
+def filled(text: str) -> str:
+    """The README with its tables renewed."""
+    return renewed(text, blocks(), "README.md")
 
 
 if __name__ == "__main__":

@@ -113,10 +113,12 @@ def test_what_others_read_is_left(function: Callable[..., Tensor], count: int) -
 
 @pytest.mark.filterwarnings("ignore:.*script_method. is deprecated:DeprecationWarning")  # importing Inductor
 def test_the_compiler_takes_it() -> None:
-    options = compiler_options()
+    options, again = compiler_options(), compiler_options()
+    assert options is not None
+    assert again is not None
     assert list(options) == ["post_grad_custom_pre_pass"]
     merge = options["post_grad_custom_pre_pass"]
-    assert merge.uuid() == compiler_options()["post_grad_custom_pre_pass"].uuid()
+    assert merge.uuid() == again["post_grad_custom_pre_pass"].uuid()
     module = make_fx(one_more_term, tracing_mode="fake")(*factors())
     before = str(module.graph)
     merge(module.graph)

@@ -248,8 +248,8 @@ def combine_parameter_gradients(
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
-    b2, b7 = _slopes(a1, a2, a6, a7)
     if BATCH:
+        b2, b7 = _slopes(a1, a2, a6, a7)
         m = tl.load(mean + s * F + cols, mask=cmask, other=0.0)[None, :]
         r = tl.load(rstd + s * F + cols, mask=cmask, other=0.0)[None, :]
     t1 = tl.zeros([BR, BF], tl.float32)

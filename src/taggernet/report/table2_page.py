@@ -14,7 +14,7 @@ import numpy as np
 
 from taggernet.baselines.recipes import LABELS, PAPER
 from taggernet.report.table2_cells import DIGITS, TABLE_LABELS, baseline_name, first_name, tagger_name
-from taggernet.report.tables import Record, spread
+from taggernet.report.tables import Record, links, spread
 from taggernet.storage import read_json
 
 PAPER_TAGGER: dict[str, tuple[float, float]] = {
@@ -36,6 +36,7 @@ VARIANTS = {
     "compact": "FC Tagger, compact (the shipped model)",
     "permuted": "FC Tagger, permuted elements",
 }
+PUBLISHED = PAPER | PAPER_TAGGER
 Records = dict[str, Record]
 
 
@@ -105,10 +106,12 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
         names |= {VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "compact")}
         for title, (all_labels, few) in names.items():
             there = [name for name in (all_labels, few) if name in records]
-            if there or (linked and all_labels in PAPER | PAPER_TAGGER):
+            if there or (linked and all_labels in PUBLISHED):
                 cells = [part for name in (all_labels, few) for part in _cell(name, records.get(name))]
-                links = _links(title, there, results) if linked else ""
-                rows.append([f"TextureMNIST{digits}", title + links, *cells])
+                recipes = "baselines/recipes.py" if title in METHODS.values() else "recipes.py"
+                named = {name.rsplit("-", 1)[-1]: results / f"{name}.json" for name in there}
+                title += links(f"src/taggernet/{recipes}", named) if linked else ""
+                rows.append([f"TextureMNIST{digits}", title, *cells])
     head = ["data", "method"] + [
         f"{labels}, {what}" for labels in ("50k", "1k") for what in ("paper", "ours", "n", "verdict")
     ]
@@ -124,17 +127,9 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
     return _table("Table 2: test error in percent (mean ± sample standard deviation over seeds)", head, rows, note)
 
 
-def _links(title: str, names: Sequence[str], results: Path) -> str:
-    """To the recipe of a row and to those of its records that there are."""
-    recipes = "baselines/recipes.py" if title in METHODS.values() else "recipes.py"
-    links = [f"[recipe](src/taggernet/{recipes})"]
-    links += [f"[{name.rsplit('-', 1)[-1]}]({(results / name).as_posix()}.json)" for name in names]
-    return f" ({', '.join(links)})"
-
-
 def _cell(name: str, record: Record | None) -> list[str]:
     """The paper's figure or our goal, ours, how many seeds, the verdict."""
-    paper, goal = (PAPER | PAPER_TAGGER).get(name), GOALS.get(name)
+    paper, goal = PUBLISHED.get(name), GOALS.get(name)
     stated = f"{paper[0]} ± {paper[1]}" if paper else f"(goal ≤ {goal:g})" if goal else "-"
     if record is None:
         return [stated, "-", "-", "-"]

@@ -209,11 +209,11 @@ def table1(results: Path, linked: bool = False) -> str:
         final = {key: [row[-1] for row in values] for key, values in record["test"].items()}
         paper = PAPER_TABLE_1B.get(name)
         stated = f"{paper[0]:.2f} ± {paper[1]:g}" if paper else "-"
-        links = _links("src/taggernet/recipes.py", results / f"{name}.json") if linked else ""
+        where = links("src/taggernet/recipes.py", {"record": results / f"{name}.json"}) if linked else ""
         median = statistics.median(final["ami"])
         verdict = "-" if paper is None else "≥ paper" if round(median, 2) >= paper[0] else "below paper"
         lines.append(
-            f"| {TITLES[name]}{links} | {stated} | {spread(final['ami'])} | {median:.3f} | "
+            f"| {TITLES[name]}{where} | {stated} | {spread(final['ami'])} | {median:.3f} | "
             f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | {statistics.median(final['cost']):.4f} | "
             f"{len(record['seeds'])} | {verdict} |"
         )
@@ -223,20 +223,22 @@ def table1(results: Path, linked: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _links(recipe_file: str, record: Path) -> str:
-    return f" ([recipe]({recipe_file}), [record]({record.as_posix()}))"
+def links(recipe_file: str, records: dict[str, Path]) -> str:
+    """To the recipe of a row and to its records, by what each is called."""
+    found = [f"[recipe]({recipe_file})", *(f"[{name}]({path.as_posix()})" for name, path in records.items())]
+    return f" ({', '.join(found)})"
 
 
 def _rc_lines(path: Path, linked: bool) -> list[str]:
     if not path.exists():
         return []
-    links = _links("src/taggernet/reconstruction_clustering/row.py", path) if linked else ""
+    where = links("src/taggernet/reconstruction_clustering/row.py", {"record": path}) if linked else ""
     lines = []
     for name, mode in read_json(path)["modes"].items():
         final = {key: [seed["test"][key] for seed in mode["seeds"]] for key in ("ami", "ami_arithmetic", "ari")}
         median, title = statistics.median(final["ami"]), f"RC, trained on {name.replace('_', ' ')}"
         lines.append(
-            f"| {title}{links} | 0.61 ± 0.005 | {spread(final['ami'])} | {median:.3f} | "
+            f"| {title}{where} | 0.61 ± 0.005 | {spread(final['ami'])} | {median:.3f} | "
             f"{spread(final['ami_arithmetic'])} | {spread(final['ari'])} | - | {len(final['ami'])} | "
             f"{'≥ paper' if round(median, 2) >= 0.61 else 'below paper'} |"
         )

@@ -19,12 +19,12 @@ aten = torch.ops.aten
 PRODUCTS = (aten.mm.default, aten.bmm.default)
 
 
-def compiler_options() -> dict[str, Any]:
-    """Options of torch.compile with this pass; none where this PyTorch's Inductor takes no passes."""
+def compiler_options() -> dict[str, Any] | None:
+    """Options of torch.compile with this pass; None where this PyTorch's Inductor takes no passes."""
     try:
         from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
     except ImportError:
-        return {}
+        return None
 
     class MergeGradients(CustomGraphPass):
         def __call__(self, graph: fx.Graph) -> None:
@@ -96,7 +96,7 @@ def merge_gradients(graph: fx.Graph) -> int:
         if not _is_sum(node) or inner:
             continue
         terms = list(_terms(node))
-        target = terms[0].target
+        target: Any = terms[0].target
         if not all(_is_call(term, *PRODUCTS) and term.target == target and len(term.users) == 1 for term in terms):
             continue
         pairs: list[Any] = [term.args[:2] for term in terms]
@@ -105,7 +105,7 @@ def merge_gradients(graph: fx.Graph) -> int:
         with graph.inserting_before(node):
             x = _stacked(graph, [_transposed(graph, left) for left, _ in pairs])
             g = _stacked(graph, [right for _, right in pairs])
-            product = graph.call_function(terms[0].target, (_transposed(graph, x), g))  # type: ignore[arg-type]
+            product = graph.call_function(target, (_transposed(graph, x), g))
             product.meta["val"] = _value(node)
         node.replace_all_uses_with(product)
         merged += 1

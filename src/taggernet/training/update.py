@@ -216,7 +216,7 @@ class Update:
         self.rehearsed = True
 
     def _compile(self) -> None:
-        merging = (compiler_options() or None) if self.device.type == "cuda" else None
+        merging = compiler_options() if self.device.type == "cuda" else None
         self._cost_of = torch.compile(self._cost, fullgraph=True, dynamic=False, options=merging)
         self._adam_of = torch.compile(self._adam, fullgraph=True, dynamic=False)
 
