@@ -43,7 +43,8 @@ def reproduce(
         print(f"records and table1.md are in {results}")
     elif what == "table2":
         print(reproduce_table2(results, runs, seeds=seeds, toy=quick, device=device, rows=rows or ROWS))
-        print(f"records, table2.md and the curve over labels (labels.pdf, labels.png) are in {results}")
+        curve = " and the curve over labels (labels.pdf, labels.png)" if (results / "labels.png").exists() else ""
+        print(f"records, table2.md{curve} are in {results}")
     elif what == "figure4":
         _figure4(results, runs, model, seeds, quick, device)
     else:
