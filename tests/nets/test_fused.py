@@ -69,6 +69,12 @@ def compare(seeds: int | None, norm: str, gate: str, half: bool, device: str) ->
         assert distance(ours[name], value) < (0.1 if half else 1e-4), (name, distance(ours[name], value))
 
 
+COLUMNS: dict[str, dict[str, object]] = {
+    "held": {},
+    "few walked": {"MOST_ROWS_HELD": 0},
+    "many walked": {"_COLUMN_SIZES": ()},
+}
+"""What to change so that columns are treated as a whole, row by row, or as if there were many."""
 CASES = list(itertools.product([None, 2], ["batch", "layer"], ["plain", "stable"]))
 FEW_CASES = [(None, "batch", "plain"), (2, "batch", "stable"), (None, "layer", "stable"), (2, "layer", "plain")]
 """The interpreter is slow."""
@@ -85,16 +91,19 @@ def test_fused_is_plain_in_tritons_interpreter() -> None:
         [sys.executable, __file__, "cpu"], env=environment, capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("alike") == len(FEW_CASES)
+    assert done.stdout.count("alike") == len(FEW_CASES) + 2
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
 @pytest.mark.skipif(NO_TRITON, reason="Triton is not installed")
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize(("seeds", "norm", "gate"), CASES)
 def test_fused_is_plain_on_cuda(
-    seeds: int | None, norm: str, gate: str, half: bool, monkeypatch: pytest.MonkeyPatch
+    seeds: int | None, norm: str, gate: str, columns: str, half: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name, value in COLUMNS[columns].items():
+        monkeypatch.setattr(fused, name, value)
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
     compare(seeds, norm, gate, half, "cuda")
 
@@ -121,3 +130,7 @@ if __name__ == "__main__":
     for case in FEW_CASES:
         compare(*case, half=False, device=sys.argv[1])
         print(*case, "alike", flush=True)
+    for columns in ("few walked", "many walked"):
+        with mock.patch.multiple(fused, **COLUMNS[columns]):
+            compare(2, "batch", "plain", half=False, device=sys.argv[1])
+        print(columns, "alike", flush=True)

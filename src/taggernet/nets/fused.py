@@ -16,19 +16,38 @@ from torch import Tensor
 try:
     import triton
 
-    from taggernet.nets import kernels
+    from taggernet.nets import kernels, whole_kernels
 except ImportError:  # no Triton on this machine: the plain equations serve
     triton = None
 
+_COLUMN_SIZES = (20_000, 12_000, 4_000, 1_500, 750)
+"""Numbers of columns, seeds times features, at which other block shapes become better."""
 _COLUMN_BLOCKS = {
-    "norm forward": [(32, 128, 8, 1), (32, 16, 8, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
-    "norm backward": [(32, 128, 8, 1), (32, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
-    "norm parameters": [(32, 32, 4, 1), (16, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
-    "combine forward": [(32, 16, 8, 1), (16, 16, 4, 1), (16, 64, 8, 1), (8, 256, 8, 1)],
-    "combine backward": [(16, 32, 4, 1), (16, 32, 4, 1), (16, 64, 4, 1), (8, 256, 8, 1)],
-    "combine parameters": [(16, 16, 4, 1), (16, 16, 4, 1), (8, 64, 4, 1), (8, 256, 8, 1)],
+    "norm forward": [(32, 128, 8, 1), (32, 16, 8, 1), (32, 16, 8, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm backward": [(64, 16, 4, 3), (32, 64, 4, 1), (32, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm parameters": [(64, 16, 4, 3), (32, 64, 4, 1), (16, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "combine forward": [(32, 16, 8, 1), (16, 16, 4, 1), (16, 16, 4, 1), (16, 64, 8, 1), (8, 256, 8, 1)],
+    "combine backward": [(32, 32, 4, 3), (32, 32, 8, 1), (32, 16, 8, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
+    "combine parameters": [(32, 16, 4, 3), (64, 16, 8, 1), (16, 16, 4, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
 }
-"""Columns, rows, warps and stages of a block, timed on an H200 for many, several, 2000 and 500 columns."""
+"""Columns, rows, warps and stages of a block from many columns to few, the last two sizes alike; timed on an H200."""
+_WHOLE_COLUMNS = {
+    "norm forward": {3: (16, 8), 4: (16, 8), 5: (8, 8)},
+    "norm backward": {1: (16, 8), 2: (16, 8), 3: (16, 8), 4: (16, 8), 5: (8, 4)},
+    "combine forward": {3: (16, 8), 4: (8, 4), 5: (8, 4)},
+    "combine backward": {4: (8, 8), 5: (8, 8)},
+}
+"""The sizes at which holding all rows is faster: columns and warps of a block."""
+MOST_ROWS_HELD = 512
+_WALKING: dict[str, tuple[str, dict[str, Any]]] = {
+    "norm forward": ("batch_norm_forward", {}),
+    "norm backward": ("batch_norm_backward", {}),
+    "norm parameters": ("layer_parameter_gradients", {}),
+    "combine forward": ("batch_combine_forward", {}),
+    "combine backward": ("combine_parameter_gradients", {"BATCH": True}),
+    "combine parameters": ("combine_parameter_gradients", {"BATCH": False}),
+}
+"""The kernel of each task that walks over the rows, and what it is told."""
 
 WIDEST_ROW = 8192
 """LayerNorm keeps a row in registers up to this many features."""
@@ -45,11 +64,19 @@ def _sizes(x: Tensor) -> tuple[int, int, int]:
     return (x.shape[0] if x.ndim == 3 else 1), x.shape[-2], x.shape[-1]
 
 
-def _columns(kernel: str, seeds: int, features: int) -> dict[str, int]:
-    """Block shape for kernels that own columns: narrower blocks when there are few columns to share out."""
-    size = sum(seeds * features < bound for bound in (20_000, 4_000, 1_500))
-    columns, rows, warps, stages = _COLUMN_BLOCKS[kernel][size]
-    return {"BF": columns, "BR": rows, "num_warps": warps, "STAGES": stages}
+def _columns(task: str, seeds: int, rows: int, features: int) -> tuple[Any, dict[str, Any]]:
+    """Kernel and block shape where programs own columns: narrower blocks when there are few columns to share out.
+
+    Few rows and columns are held as a whole; otherwise a kernel walks over the rows.
+    """
+    size = sum(seeds * features < bound for bound in _COLUMN_SIZES)
+    if rows <= MOST_ROWS_HELD and size in _WHOLE_COLUMNS.get(task, {}):
+        columns, warps = _WHOLE_COLUMNS[task][size]
+        whole = {"BF": columns, "BR": max(16, triton.next_power_of_2(rows)), "num_warps": warps}
+        return getattr(whole_kernels, task.replace(" ", "_")), whole
+    columns, block, warps, stages = _COLUMN_BLOCKS[task][min(size, 4)]
+    name, flags = _WALKING[task]
+    return getattr(kernels, name), {"BF": columns, "BR": block, "num_warps": warps, "STAGES": stages, **flags}
 
 
 def _rows(kernel: str, seeds: int, rows: int, features: int) -> dict[str, int]:
@@ -89,8 +116,8 @@ def norm_activate(
     args = (x, bias, bias if scale is None else scale, normed, out, mean, rstd, rows, features, x.stride(-2), eps)
     flags = {"RELU": relu, "SCALED": scale is not None, "WRITE_NORMED": keep}
     if batch:
-        shape = _columns("norm forward", seeds, features)
-        kernels.batch_norm_forward[(_blocks(features, shape), seeds)](*args, **flags, **shape)
+        kernel, shape = _columns("norm forward", seeds, rows, features)
+        kernel[(_blocks(features, shape), seeds)](*args, **flags, **shape)
     else:
         shape = _rows("norm", seeds, rows, features)
         kernels.layer_norm_forward[(_row_blocks(rows, shape), seeds)](*args, **flags, **shape)
@@ -120,11 +147,11 @@ def norm_activate_backward(
     g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
     c = bias if scale is None else scale
     flags = {"RELU": relu, "SCALED": scale is not None}
-    shape = _columns("norm backward" if batch else "norm parameters", seeds, features)
+    kernel, shape = _columns("norm backward" if batch else "norm parameters", seeds, rows, features)
     before, sizes = (x, bias, c, mean, rstd), (rows, features, x.stride(-2))
     g_n = g_out if g_normed is None else g_normed
     if batch:
-        kernels.batch_norm_backward[(_blocks(features, shape), seeds)](
+        kernel[(_blocks(features, shape), seeds)](
             *before, g_n, g_out, g_x, g_bias, g_scale, *sizes, **flags, HAS_NORMED=g_normed is not None, **shape
         )
     else:
@@ -132,9 +159,7 @@ def norm_activate_backward(
         kernels.layer_norm_backward[(_row_blocks(rows, wide), seeds)](
             *before, g_n, g_out, g_x, *sizes, **flags, HAS_NORMED=g_normed is not None, **wide
         )
-        kernels.layer_parameter_gradients[(_blocks(features, shape), seeds)](
-            *before, g_out, g_bias, g_scale, *sizes, **flags, **shape
-        )
+        kernel[(_blocks(features, shape), seeds)](*before, g_out, g_bias, g_scale, *sizes, **flags, **shape)
     return g_x, g_bias, g_scale
 
 
@@ -176,8 +201,8 @@ def norm_combine(
     mean, rstd = (torch.empty(statistics, dtype=torch.float32, device=x.device) for _ in range(2))
     args = (z.contiguous(), x.contiguous(), a, out, mean, rstd, rows, features, eps)
     if batch:
-        shape = _columns("combine forward", seeds, features)
-        kernels.batch_combine_forward[(_blocks(features, shape), seeds)](*args, STABLE=stable, **shape)
+        kernel, shape = _columns("combine forward", seeds, rows, features)
+        kernel[(_blocks(features, shape), seeds)](*args, STABLE=stable, **shape)
     else:
         shape = _rows("combine forward", seeds, rows, features)
         kernels.layer_combine_forward[(_row_blocks(rows, shape), seeds)](*args, STABLE=stable, **shape)
@@ -201,15 +226,12 @@ def norm_combine_backward(
     seeds, rows, features = _sizes(x)
     z, x, g_out = z.contiguous(), x.contiguous(), g_out.contiguous()
     g_z, g_x, g_a = torch.empty_like(z), torch.empty_like(x), torch.empty_like(a)
-    shape = _columns("combine backward" if batch else "combine parameters", seeds, features)
-    kernels.combine_parameter_gradients[(_blocks(features, shape), seeds)](
-        z, x, a, mean, rstd, g_out, g_z, g_x, g_a, rows, features, STABLE=stable, BATCH=batch, **shape
-    )
+    kernel, shape = _columns("combine backward" if batch else "combine parameters", seeds, rows, features)
+    args = (z, x, a, mean, rstd, g_out, g_z, g_x)
+    kernel[(_blocks(features, shape), seeds)](*args, g_a, rows, features, STABLE=stable, **shape)
     if not batch:
         wide = _rows("combine backward", seeds, rows, features)
-        kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](
-            z, x, a, mean, rstd, g_out, g_z, g_x, rows, features, STABLE=stable, **wide
-        )
+        kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](*args, rows, features, STABLE=stable, **wide)
     return g_z, g_x, g_a
 
 

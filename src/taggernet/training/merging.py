@@ -20,7 +20,7 @@ PRODUCTS = (aten.mm.default, aten.bmm.default)
 
 
 def compiler_options() -> dict[str, Any] | None:
-    """Options of torch.compile with this pass; None where this PyTorch's Inductor takes no passes."""
+    """Options of torch.compile for an update, with this pass; None where this PyTorch's Inductor takes no passes."""
     try:
         from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
     except ImportError:
@@ -34,7 +34,8 @@ def compiler_options() -> dict[str, Any] | None:
             """What the cache of compiled code knows it by."""
             return get_hash_for_files((__file__,))
 
-    return {"post_grad_custom_pre_pass": MergeGradients()}
+    # Rows padded to 128 bytes would only be copied back: the kernels of nets/fused.py want them dense.
+    return {"post_grad_custom_pre_pass": MergeGradients(), "comprehensive_padding": False}
 
 
 def _is_call(node: fx.Node, *targets: object) -> bool:
