@@ -81,7 +81,7 @@ def _texture(digits: int) -> Config:
         recipe=f"texture-mnist-{digits}",
         model=TaggerConfig(shape=(28, 28), kind="real", widths=(3000, 2000, 1000), noise=0.2, mean=0.5),
         data=DataConfig(name=f"texture-mnist-{digits}"),
-        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=75_000),
+        optimiser=OptimiserConfig(lr=4e-3, batch=100, updates=75_000, schedule="cosine", warmup=500),
     )
 
 
@@ -102,9 +102,9 @@ def _with_labels(base: Config, labels: int) -> Config:
         recipe=f"{base.recipe}-labels-{'1k' if labels == 1000 else '50k'}",
         model=replace(base.model, widths=(3000, 2000, 1000, 500, 250), classes=10, noise=0.18),
         data=replace(base.data, labels=labels),
-        optimiser=OptimiserConfig(lr=2e-4, batch=100, updates=25_000),
+        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=25_000, schedule="cosine", warmup=200),
         iterations=4,
-        class_cost=0.1,
+        class_cost=0.1 if labels == 1000 else 5.0,
     )
 
 

@@ -55,7 +55,8 @@ def tagger_cells() -> list[TaggerCell]:
         first = recipe(first_name(digits))
         for labels in sorted(LABELS, key=lambda n: (n not in TABLE_LABELS, -n)):
             rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
-            found.append(_second(recipe(tagger_name(digits, 1_000)), first, labels, rows))
+            like = 50_000 if labels >= 10_000 else 1_000
+            found.append(_second(recipe(tagger_name(digits, like)), first, labels, rows))
     for variant, digits, labels in itertools.product(("best", "compact"), DIGITS, TABLE_LABELS):
         first_of, name = first_name(digits, variant), tagger_name(digits, labels, variant)
         if first_of in RECIPES and name in RECIPES:
