@@ -189,8 +189,8 @@ PROFILED = 5
 """Updates."""
 PARTS = {
     "matrix products": r"nvjet|gemm|cutlass",
-    "normalise + combine": r"combine_(forward|backward|parameter)",
-    "normalise + activate": r"(batch|layer)_norm_|layer_parameter",
+    "normalise + combine": r"^(batch_|layer_)?combine_(forward|backward|parameter)",
+    "normalise + activate": r"^(batch_|layer_)?norm_(forward|backward)|layer_parameter",
     "Adam": r"triton_for_fused",
     "copies of the factors of merged gradients": r"triton_poi_fused_(cat_)?\d+$",
 }

@@ -20,15 +20,15 @@ try:
 except ImportError:  # no Triton on this machine: the plain equations serve
     triton = None
 
-_COLUMN_SIZES = (20_000, 12_000, 4_000, 1_500, 750)
+_COLUMN_SIZES = (20_000, 8_000, 4_000, 1_500, 750)
 """Numbers of columns, seeds times features, at which other block shapes become better."""
 _COLUMN_BLOCKS = {
     "norm forward": [(32, 128, 8, 1), (32, 16, 8, 1), (32, 16, 8, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
-    "norm backward": [(64, 16, 4, 3), (32, 64, 4, 1), (32, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
-    "norm parameters": [(64, 16, 4, 3), (32, 64, 4, 1), (16, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm backward": [(32, 128, 8, 1), (32, 64, 4, 1), (32, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
+    "norm parameters": [(32, 32, 4, 1), (16, 64, 4, 1), (16, 64, 4, 1), (16, 128, 8, 1), (8, 256, 8, 1)],
     "combine forward": [(32, 16, 8, 1), (16, 16, 4, 1), (16, 16, 4, 1), (16, 64, 8, 1), (8, 256, 8, 1)],
-    "combine backward": [(32, 32, 4, 3), (32, 32, 8, 1), (32, 16, 8, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
-    "combine parameters": [(32, 16, 4, 3), (64, 16, 8, 1), (16, 16, 4, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
+    "combine backward": [(32, 32, 4, 3), (32, 16, 8, 1), (16, 32, 4, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
+    "combine parameters": [(32, 16, 4, 3), (16, 16, 4, 1), (16, 16, 4, 1), (16, 32, 4, 3), (8, 256, 8, 1)],
 }
 """Columns, rows, warps and stages of a block from many columns to few, the last two sizes alike; timed on an H200."""
 _WHOLE_COLUMNS = {
