@@ -116,7 +116,7 @@ def test_the_compiler_takes_it() -> None:
     options, again = compiler_options(), compiler_options()
     assert options is not None
     assert again is not None
-    assert list(options) == ["post_grad_custom_pre_pass"]
+    assert set(options) <= set(torch._inductor.list_options()), "Inductor refuses options it does not know"
     merge = options["post_grad_custom_pre_pass"]
     assert merge.uuid() == again["post_grad_custom_pre_pass"].uuid()
     module = make_fx(one_more_term, tracing_mode="fake")(*factors())

@@ -124,7 +124,7 @@ def _name(method: Method, data: Data, labels: int) -> str:
 
 
 def mlp(data: Data, labels: int) -> BaselineConfig:
-    """FC MLP: 2000-2000-2000 with all labels, 1000-1000 with few."""
+    """FC MLP: 2000-2000-2000 with all labels, 1000-1000 with few, and then with noise on its layers."""
     few = labels < 50_000
     return BaselineConfig(
         recipe=_name("mlp", data, labels),
@@ -132,7 +132,8 @@ def mlp(data: Data, labels: int) -> BaselineConfig:
         data=data,
         labels=labels,
         widths=(1000, 1000) if few else (2000, 2000, 2000),
-        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=2_000 if few else 50_000, schedule="cosine"),
+        layer_noise=0.5 if few else 0.0,
+        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=3_000 if few else 50_000, schedule="cosine"),
         select="best",
         evaluate_every=100 if few else 2_500,
     )
