@@ -74,7 +74,7 @@ def _columns(task: str, seeds: int, rows: int, features: int) -> tuple[Any, dict
         columns, warps = _WHOLE_COLUMNS[task][size]
         whole = {"BF": columns, "BR": max(16, triton.next_power_of_2(rows)), "num_warps": warps}
         return getattr(whole_kernels, task.replace(" ", "_")), whole
-    columns, block, warps, stages = _COLUMN_BLOCKS[task][min(size, 4)]
+    columns, block, warps, stages = _COLUMN_BLOCKS[task][min(size, len(_COLUMN_BLOCKS[task]) - 1)]
     name, flags = _WALKING[task]
     return getattr(kernels, name), {"BF": columns, "BR": block, "num_warps": warps, "STAGES": stages, **flags}
 

@@ -73,6 +73,21 @@ def _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7):
     return g_mu * a4 + g_1 * b2 + g_v * a9 + g_2 * b7
 
 
+@triton.jit
+def _store_activated(
+    t, b, c, normed, out, at, mask, RELU: tl.constexpr, SCALED: tl.constexpr, WRITE_NORMED: tl.constexpr
+):
+    """Write normalised values, where they are wanted, and what becomes of them: act(t c + b)."""
+    if WRITE_NORMED:
+        tl.store(normed + at, t.to(normed.dtype.element_ty), mask=mask)
+    if SCALED:
+        t = t * c
+    t = t + b
+    if RELU:
+        t = tl.maximum(t, 0.0)
+    tl.store(out + at, t.to(out.dtype.element_ty), mask=mask)
+
+
 # --- BatchNorm: a program owns a block of columns -------------------------------------------------------------
 
 
@@ -109,22 +124,15 @@ def batch_norm_forward(
     mu, r = _column_statistics(x, R, cols, cmask, stride, eps, BR, BF, STAGES)
     tl.store(mean + s * F + cols, mu, mask=cmask)
     tl.store(rstd + s * F + cols, r, mask=cmask)
-    b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)
-    c = tl.load(scale + s * F + cols, mask=cmask, other=0.0) if SCALED else 1.0
+    b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)[None, :]
+    c = tl.load(scale + s * F + cols, mask=cmask, other=0.0)[None, :] if SCALED else 1.0
     for r0 in tl.range(0, R, BR, num_stages=STAGES):
         rows = R - BR - r0 + tl.arange(0, BR)
         mask = (rows >= 0)[:, None] & cmask[None, :]
         t = tl.load(x + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
         t = (t - mu[None, :]) * r[None, :]
         at = s * R * F + rows[:, None] * F + cols[None, :]
-        if WRITE_NORMED:
-            tl.store(normed + at, t.to(normed.dtype.element_ty), mask=mask)
-        if SCALED:
-            t = t * c[None, :]
-        t = t + b[None, :]
-        if RELU:
-            t = tl.maximum(t, 0.0)
-        tl.store(out + at, t.to(out.dtype.element_ty), mask=mask)
+        _store_activated(t, b, c, normed, out, at, mask, RELU, SCALED, WRITE_NORMED)
 
 
 @triton.jit
@@ -225,15 +233,18 @@ def batch_combine_forward(
 
 
 @triton.jit
-def _store_a(g_a, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10):
+def _store_a(a, g_a, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10):
+    """Write the sums as the gradients of a, those of the sigmoids' insides with their factors a1 and a6."""
+    a1 = tl.load(a + cols, mask=cmask, other=0.0)
+    a6 = tl.load(a + 5 * F + cols, mask=cmask, other=0.0)
     tl.store(g_a + cols, t1, mask=cmask)
-    tl.store(g_a + F + cols, t2, mask=cmask)
-    tl.store(g_a + 2 * F + cols, t3, mask=cmask)
+    tl.store(g_a + F + cols, t2 * a1, mask=cmask)
+    tl.store(g_a + 2 * F + cols, t3 * a1, mask=cmask)
     tl.store(g_a + 3 * F + cols, t4, mask=cmask)
     tl.store(g_a + 4 * F + cols, t5, mask=cmask)
     tl.store(g_a + 5 * F + cols, t6, mask=cmask)
-    tl.store(g_a + 6 * F + cols, t7, mask=cmask)
-    tl.store(g_a + 7 * F + cols, t8, mask=cmask)
+    tl.store(g_a + 6 * F + cols, t7 * a6, mask=cmask)
+    tl.store(g_a + 7 * F + cols, t8 * a6, mask=cmask)
     tl.store(g_a + 8 * F + cols, t9, mask=cmask)
     tl.store(g_a + 9 * F + cols, t10, mask=cmask)
 
@@ -299,9 +310,7 @@ def combine_parameter_gradients(
     t8 = tl.sum(t8, 0)
     t9 = tl.sum(t9, 0)
     t10 = tl.sum(t10, 0)
-    c1 = tl.load(a + s * 10 * F + cols, mask=cmask, other=0.0)
-    c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
-    _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2 * c1, t3 * c1, t4, t5, t6, t7 * c6, t8 * c6, t9, t10)
+    _store_a(a + s * 10 * F, g_a + s * 10 * F, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10)
     if BATCH:
         mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
         mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R
@@ -343,14 +352,7 @@ def layer_norm_forward(
         tl.store(rstd + s * R + row, r, mask=row < R)
         t = (t - m) * r
         at = (s * R + row) * F + cols
-        if WRITE_NORMED:
-            tl.store(normed + at, t.to(normed.dtype.element_ty), mask=mask)
-        if SCALED:
-            t = t * c
-        t = t + b
-        if RELU:
-            t = tl.maximum(t, 0.0)
-        tl.store(out + at, t.to(out.dtype.element_ty), mask=mask)
+        _store_activated(t, b, c, normed, out, at, mask, RELU, SCALED, WRITE_NORMED)
 
 
 @triton.jit

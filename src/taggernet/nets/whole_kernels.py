@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from taggernet.nets.kernels import _combine_gradients, _gates, _load_a, _slopes, _store_a, _through_u
+from taggernet.nets.kernels import _combine_gradients, _gates, _load_a, _slopes, _store_a, _store_activated, _through_u
 
 
 @triton.jit
@@ -40,20 +40,12 @@ def norm_forward(
     s = tl.program_id(1).to(tl.int64)
     cols, rows, cmask, mask, at = _block(s, R, F, BR, BF)
     t = tl.load(x + s * R * stride + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
-    b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)
-    c = tl.load(scale + s * F + cols, mask=cmask, other=0.0) if SCALED else 1.0
+    b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)[None, :]
+    c = tl.load(scale + s * F + cols, mask=cmask, other=0.0)[None, :] if SCALED else 1.0
     m, r, t = _centred(t, mask, R, eps)
     tl.store(mean + s * F + cols, m, mask=cmask)
     tl.store(rstd + s * F + cols, r, mask=cmask)
-    t = t * r[None, :]
-    if WRITE_NORMED:
-        tl.store(normed + at, t.to(normed.dtype.element_ty), mask=mask)
-    if SCALED:
-        t = t * c[None, :]
-    t = t + b[None, :]
-    if RELU:
-        t = tl.maximum(t, 0.0)
-    tl.store(out + at, t.to(out.dtype.element_ty), mask=mask)
+    _store_activated(t * r[None, :], b, c, normed, out, at, mask, RELU, SCALED, WRITE_NORMED)
 
 
 @triton.jit
@@ -120,9 +112,7 @@ def combine_backward(
     gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
     t1, t2, t3, t4, t5 = tl.sum(g_mu * s1, 0), tl.sum(g_1 * u, 0), tl.sum(g_1, 0), tl.sum(g_mu * u, 0), tl.sum(g_mu, 0)
     t6, t7, t8, t9, t10 = tl.sum(g_v * s2, 0), tl.sum(g_2 * u, 0), tl.sum(g_2, 0), tl.sum(g_v * u, 0), tl.sum(g_v, 0)
-    c1 = tl.load(a + s * 10 * F + cols, mask=cmask, other=0.0)
-    c6 = tl.load(a + s * 10 * F + 5 * F + cols, mask=cmask, other=0.0)
-    _store_a(g_a + s * 10 * F, F, cols, cmask, t1, t2 * c1, t3 * c1, t4, t5, t6, t7 * c6, t8 * c6, t9, t10)
+    _store_a(a + s * 10 * F, g_a + s * 10 * F, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10)
     mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
     mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R
     tl.store(g_x + at, (r * (gu - mean_g - u * mean_gu)).to(g_x.dtype.element_ty), mask=mask)
