@@ -47,6 +47,7 @@ CASES: dict[str, Config] = {
     "layer, fresh, two seeds, all options": toy(
         "layer", "fresh", seeds=2, schedule="cosine", warmup=2, clip=0.05, ema=0.9
     ),
+    "batch, fixed, bfloat16": replace(toy("batch", "fixed"), precision="bfloat16"),
 }
 
 

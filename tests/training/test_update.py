@@ -139,6 +139,48 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
                 assert state.evaluated[name] is state.weights[name]
 
 
+class HalfBowl(Objective):
+    """The same with a matrix that products would read."""
+
+    def __init__(self, target: Tensor) -> None:
+        nn.Module.__init__(self)
+        self.model = nn.Module()  # type: ignore[assignment]
+        self.model.product = nn.Module()
+        self.model.product.register_parameter("weight", nn.Parameter(torch.zeros_like(target[0])))
+        self.target = target
+
+    def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
+        weight: Any = self.model.product
+        assert weight.weight.dtype == torch.bfloat16
+        total = bowl(weight.weight.float(), self.target, batch.x)
+        return Costs(total, total, torch.zeros_like(total))
+
+
+def test_in_bfloat16_no_small_step_is_lost() -> None:
+    """The weight that Adam sees is float32 to the last bit; its average of gradients is kept in bfloat16."""
+    config = OptimiserConfig(lr=1e-4, batch=1, updates=40)
+    torch.manual_seed(1)
+    target = 1 + torch.rand(2, 4, 3)
+    keys = Key.of([3, 4])
+    state = TrainState.fresh({"product.weight": torch.ones(2, 4, 3)}, ema=False)
+    update = Update(HalfBowl(target), source(keys), state, config, keys, Part.of(1), half=True, buffer=40)
+    weight, m, v = torch.ones(2, 4, 3), torch.zeros(2, 4, 3), torch.zeros(2, 4, 3)
+    for step in range(40):
+        update.advance(1)
+        x = source(keys).batch(torch.tensor(step)).x
+        seen = weight.bfloat16().float().requires_grad_()
+        (gradient,) = torch.autograd.grad(bowl(seen, target, x).sum(), seen)
+        gradient = gradient.bfloat16().float()
+        m = (m + 0.1 * (gradient - m)).bfloat16().float()
+        v = 0.999 * v + 0.001 * gradient.square()
+        hat_m, hat_v = m / (1 - 0.9 ** (step + 1)), v / (1 - 0.999 ** (step + 1))
+        weight = weight - 1e-4 * hat_m / (hat_v.sqrt() + 1e-8)
+        torch.testing.assert_close(state.first_moment["product.weight"], m, rtol=1e-2, atol=1e-4)
+        torch.testing.assert_close(state.weights["product.weight"], weight, rtol=0, atol=2e-6 * (step + 1))
+    moved = state.weights["product.weight"] - 1
+    assert (moved > 3e-3).all(), "a step of 1e-4 is lost when 1 is rounded to bfloat16"
+
+
 def test_more_updates_than_the_buffer_holds_are_refused() -> None:
     keys = Key.of([0])
     state = TrainState.fresh({"a": torch.zeros(1, 2)}, ema=False)

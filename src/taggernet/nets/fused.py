@@ -79,16 +79,21 @@ def _columns(task: str, seeds: int, rows: int, features: int) -> tuple[Any, dict
     return getattr(kernels, name), {"BF": columns, "BR": block, "num_warps": warps, "STAGES": stages, **flags}
 
 
+_ROW_STAGES = {"norm": 1, "combine forward": 1, "combine backward": 1}
+"""How many rows are on their way at once where programs own rows."""
+
+
 def _rows(kernel: str, seeds: int, rows: int, features: int) -> dict[str, int]:
     """Block shape for kernels that own rows: with parameters to load, several rows each once there are enough."""
     block = triton.next_power_of_2(features)
+    stages = _ROW_STAGES[kernel]
     if kernel == "norm":
-        return {"BF": block, "RP": 1, "num_warps": 2 if block <= 512 else 4 if block <= 2048 else 16}
+        return {"BF": block, "RP": 1, "num_warps": 2 if block <= 512 else 4 if block <= 2048 else 16, "STAGES": stages}
     wide = block > 1024
     rows_each, warps = 2, 16 if block > 2048 else 8 if wide else 4
     if seeds * rows >= 2000:
         rows_each, warps = (16, warps) if wide else (8, 2)
-    shape = {"BF": block, "RP": rows_each, "num_warps": warps}
+    shape = {"BF": block, "RP": rows_each, "num_warps": warps, "STAGES": stages}
     if kernel == "combine backward" and wide:
         shape["maxnreg"] = 128  # 16 warps on a processor instead of 8
     return shape

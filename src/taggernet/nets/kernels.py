@@ -337,13 +337,14 @@ def _row_statistics(t, mask, F, eps):
 @triton.jit
 def layer_norm_forward(
     x, bias, scale, normed, out, mean, rstd, R, F, stride, eps,
-    RELU: tl.constexpr, SCALED: tl.constexpr, WRITE_NORMED: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
+    RELU: tl.constexpr, SCALED: tl.constexpr, WRITE_NORMED: tl.constexpr,
+    RP: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     b = tl.load(bias + s * F + cols, mask=cols < F, other=0.0)
     c = tl.load(scale + s * F + cols, mask=cols < F, other=0.0) if SCALED else 1.0
-    for i in range(RP):
+    for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
         t = tl.load(x + (s * R + row) * stride + cols, mask=mask, other=0.0).to(tl.float32)
@@ -358,13 +359,14 @@ def layer_norm_forward(
 @triton.jit
 def layer_norm_backward(
     x, bias, scale, mean, rstd, g_normed, g_out, g_x, R, F, stride,
-    RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
+    RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr,
+    RP: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     b = tl.load(bias + s * F + cols, mask=cols < F, other=0.0)
     c = tl.load(scale + s * F + cols, mask=cols < F, other=0.0) if SCALED else 1.0
-    for i in range(RP):
+    for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
         at = (s * R + row) * F + cols
@@ -415,12 +417,13 @@ def layer_parameter_gradients(
 
 @triton.jit
 def layer_combine_forward(
-    z, x, a, out, mean, rstd, R, F, eps, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr
-):
+    z, x, a, out, mean, rstd, R, F, eps, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
+    STAGES: tl.constexpr,
+):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
-    for i in range(RP):
+    for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
         at = (s * R + row) * F + cols
@@ -436,13 +439,14 @@ def layer_combine_forward(
 
 @triton.jit
 def layer_combine_backward(
-    z, x, a, mean, rstd, g_out, g_z, g_x, R, F, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr
-):
+    z, x, a, mean, rstd, g_out, g_z, g_x, R, F, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
+    STAGES: tl.constexpr,
+):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
     b2, b7 = _slopes(a1, a2, a6, a7)
-    for i in range(RP):
+    for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
         at = (s * R + row) * F + cols

@@ -2,10 +2,10 @@
 
 # S seeds · every tensor of weights and moments is stacked (S, ...)
 
-Master weights, moments and all arithmetic outside the matrix products are float32. In bfloat16 the products
-read copies of the matrices that Adam refreshes; gradients of those copies are bfloat16 and enter Adam as
-float32. Everything an update needs beyond the weights is a function of the step counter, so on CUDA the whole
-update is captured once and replayed.
+Weights, moments and all arithmetic outside the matrix products are float32. In bfloat16 the products read the upper
+half of each matrix, and Adam keeps the lower half beside it (training/packing.py); gradients are bfloat16 then, and so
+is what is kept of their average between two updates. Everything an update needs beyond the weights is a function of
+the step counter, so on CUDA the whole update is captured once and replayed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from taggernet.training.config import OptimiserConfig
 from taggernet.training.faults import in_short, is_out_of_memory
 from taggernet.training.merging import compiler_options
 from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.packing import joined, parted
 from taggernet.training.sources import Part, Source
 
 Tensors = dict[str, Tensor]
@@ -109,8 +110,14 @@ class Update:
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.names = list(state.weights)
         self.masters = [state.weights[name] for name in self.names]
-        self.live = [self._live(name, w, half) for name, w in state.weights.items()]
-        self.copies = [(live, w) for live, w in zip(self.live, self.masters, strict=True) if live is not w]
+        self.packed = [half and name.endswith(".weight") for name in self.names]
+        parts = zip(self.masters, self.packed, strict=True)
+        halves = [parted(w.detach()) if packed else (w, None) for w, packed in parts]
+        self.live = [high.requires_grad_() for high, _ in halves]
+        """What the products read: the upper half of a matrix in bfloat16, or the float32 weight itself."""
+        self.low = [low for _, low in halves]
+        moments = zip(state.first_moment.values(), self.packed, strict=True)
+        self.moments = [m.to(torch.bfloat16) if packed else m for m, packed in moments]
         self.unclipped = torch.ones(len(self.masters[0]), device=self.device)
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
@@ -121,13 +128,6 @@ class Update:
         self.graph: torch.cuda.CUDAGraph | None = None
         self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
         self._adam_of: Callable[[list[Tensor], Tensor, Tensor], None] = self._adam
-
-    @staticmethod
-    def _live(name: str, weight: Tensor, half: bool) -> Tensor:
-        """What the products read: a bfloat16 copy of a matrix, or the float32 master itself."""
-        if half and name.endswith(".weight"):
-            return weight.to(torch.bfloat16).requires_grad_()
-        return weight.requires_grad_()
 
     # --- one update --------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Update:
         g = [gradient.float() for gradient in gradients]
         if c.clip:
             g = [gradient * by_seed(clip, gradient) for gradient in g]
-        m = list(state.first_moment.values())
+        m = [moment.float() for moment in self.moments]
         v = list(state.second_moment.values())
         t = (step + 1).to(torch.float32)
         rate = learning_rate(c, step) / (1 - c.beta1**t)
@@ -162,11 +162,24 @@ class Update:
         torch._foreach_mul_(change, rate)
         if c.v_rate != 1 and VARIANCE in self.names:
             change[self.names.index(VARIANCE)].mul_(c.v_rate)
-        torch._foreach_sub_(self.masters, change)
+        weights = [live if low is None else joined(live, low) for live, low in zip(self.live, self.low, strict=True)]
+        torch._foreach_sub_(weights, change)
         if state.average:
-            torch._foreach_lerp_(list(state.average.values()), self.masters, 1 - c.ema)
-        for live, master in self.copies:
-            live.copy_(master)
+            torch._foreach_lerp_(list(state.average.values()), weights, 1 - c.ema)
+        for i in range(len(self.names)):
+            low = self.low[i]
+            if low is not None:
+                self.moments[i].copy_(m[i])
+                high, rest = parted(weights[i])
+                self.live[i].copy_(high)
+                low.copy_(rest)
+
+    def _settle(self) -> None:
+        """Write what is kept in halves into the state."""
+        for name, low, live, moment in zip(self.names, self.low, self.live, self.moments, strict=True):
+            if low is not None:
+                self.state.weights[name].copy_(joined(live, low))
+                self.state.first_moment[name].copy_(moment)
 
     def _once(self) -> None:
         costs = self._cost_of(self.live, self.step)
@@ -197,8 +210,8 @@ class Update:
         state = self.state
         kept = [
             (t, t.detach().clone())
-            for t in [*self.live, *self.masters, *state.first_moment.values(), *state.second_moment.values(),
-                      *state.average.values(), self.costs, self.step]
+            for t in [*self.live, *(low for low in self.low if low is not None), *self.moments,
+                      *state.second_moment.values(), *state.average.values(), self.costs, self.step]
         ]  # fmt: skip
         try:
             self._compile()
@@ -266,5 +279,7 @@ class Update:
         for _ in range(count):
             once()
         self.state.step += count
+        with torch.no_grad():
+            self._settle()
         rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
         return self.costs[rows].cpu()

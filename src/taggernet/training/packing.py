@@ -1,0 +1,26 @@
+"""A float32 number in two halves: the bfloat16 nearest to it, and the 16 bits that this one lacks.
+
+The products read the first half, Adam both: together they are the float32 weight to the last bit, and the copy that the
+products need costs no memory of its own.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_HALF = 0x8000
+_NAN = 0x7FC0
+
+
+def joined(high: Tensor, low: Tensor) -> Tensor:
+    """float32 from its bfloat16 and int16 halves."""
+    return ((high.view(torch.int16).to(torch.int32) << 16) + low.to(torch.int32)).view(torch.float32)
+
+
+def parted(number: Tensor) -> tuple[Tensor, Tensor]:
+    """The nearest bfloat16 (of two, the one further from 0) and what must be added to its bits, int16."""
+    bits = number.view(torch.int32)
+    high = torch.where(torch.isnan(number), _NAN, (bits + _HALF) >> 16)
+    low = bits - (high << 16)
+    return high.to(torch.int16).view(torch.bfloat16), low.to(torch.int16)
