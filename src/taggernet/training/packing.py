@@ -11,6 +11,8 @@ from torch import Tensor
 
 _HALF = 0x8000
 _NAN = 0x7FC0
+_DROPPED = 15
+"""Bits of a mean square that are not kept."""
 
 
 def joined(high: Tensor, low: Tensor) -> Tensor:
@@ -24,3 +26,18 @@ def parted(number: Tensor) -> tuple[Tensor, Tensor]:
     high = torch.where(torch.isnan(number), _NAN, (bits + _HALF) >> 16)
     low = bits - (high << 16)
     return high.to(torch.int16).view(torch.bfloat16), low.to(torch.int16)
+
+
+def shortened(square: Tensor, low: Tensor, step: Tensor) -> Tensor:
+    """A number that is not negative in 16 bits: those of float32 after the sign, the rest rounded up or down at random.
+
+    A mean over a thousand updates moves by less than the last of these bits, so plain rounding would stop it; rounded at
+    random it is right on average. The draw mixes the step with the lower half of the weight: two operations.
+    """
+    draw = (low.to(torch.int32) * 0x6C8F + step.to(torch.int32) * 0x4F1B) & ((1 << _DROPPED) - 1)
+    return ((square.view(torch.int32) + draw) >> _DROPPED).to(torch.int16)
+
+
+def lengthened(short: Tensor) -> Tensor:
+    """float32 from its ``shortened`` form."""
+    return ((short.to(torch.int32) & 0xFFFF) << _DROPPED).view(torch.float32)

@@ -25,7 +25,7 @@ from taggernet.training.config import OptimiserConfig
 from taggernet.training.faults import in_short, is_out_of_memory
 from taggernet.training.merging import compiler_options
 from taggernet.training.objective import Batch, Costs, Objective
-from taggernet.training.packing import joined, parted
+from taggernet.training.packing import joined, lengthened, parted, shortened
 from taggernet.training.sources import Part, Source
 
 Tensors = dict[str, Tensor]
@@ -118,6 +118,8 @@ class Update:
         self.low = [low for _, low in halves]
         moments = zip(state.first_moment.values(), self.packed, strict=True)
         self.moments = [m.to(torch.bfloat16) if packed else m for m, packed in moments]
+        sizes = zip(state.second_moment.values(), self.low, strict=True)
+        self.sizes = [v if low is None else shortened(v, torch.zeros_like(low), torch.tensor(0)) for v, low in sizes]
         self.unclipped = torch.ones(len(self.masters[0]), device=self.device)
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
@@ -148,7 +150,7 @@ class Update:
         if c.clip:
             g = [gradient * by_seed(clip, gradient) for gradient in g]
         m = [moment.float() for moment in self.moments]
-        v = list(state.second_moment.values())
+        v = [v if low is None else lengthened(v) for v, low in zip(self.sizes, self.low, strict=True)]
         t = (step + 1).to(torch.float32)
         rate = learning_rate(c, step) / (1 - c.beta1**t)
         correction = torch.rsqrt(1 - c.beta2**t)
@@ -170,16 +172,19 @@ class Update:
             low = self.low[i]
             if low is not None:
                 self.moments[i].copy_(m[i])
+                self.sizes[i].copy_(shortened(v[i], low, step))
                 high, rest = parted(weights[i])
                 self.live[i].copy_(high)
                 low.copy_(rest)
 
     def _settle(self) -> None:
         """Write what is kept in halves into the state."""
-        for name, low, live, moment in zip(self.names, self.low, self.live, self.moments, strict=True):
+        for i, name in enumerate(self.names):
+            low = self.low[i]
             if low is not None:
-                self.state.weights[name].copy_(joined(live, low))
-                self.state.first_moment[name].copy_(moment)
+                self.state.weights[name].copy_(joined(self.live[i], low))
+                self.state.first_moment[name].copy_(self.moments[i])
+                self.state.second_moment[name].copy_(lengthened(self.sizes[i]))
 
     def _once(self) -> None:
         costs = self._cost_of(self.live, self.step)
@@ -211,7 +216,7 @@ class Update:
         kept = [
             (t, t.detach().clone())
             for t in [*self.live, *(low for low in self.low if low is not None), *self.moments,
-                      *state.second_moment.values(), *state.average.values(), self.costs, self.step]
+                      *self.sizes, *state.average.values(), self.costs, self.step]
         ]  # fmt: skip
         try:
             self._compile()
