@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from taggernet.training.packing import joined, parted
+from taggernet.training.packing import joined, lengthened, parted, shortened
 
 
 def bits_of(number: Tensor) -> int:
@@ -54,3 +54,48 @@ def test_what_is_no_number_stays_none(bits: int) -> None:
     high, low = parted(from_bits(bits))
     assert torch.isnan(high)
     assert torch.isnan(joined(high, low))
+
+
+@given(
+    st.floats(0, width=32, allow_nan=False, allow_infinity=False),
+    st.integers(-(2**15), 2**15 - 1),
+    st.integers(0, 2**31),
+)
+def test_a_square_in_16_bits_is_one_of_its_neighbours(value: float, low: int, step: int) -> None:
+    square = torch.tensor([value], dtype=torch.float32)
+    short = shortened(square, torch.tensor([low], dtype=torch.int16), torch.tensor(step))
+    assert short.dtype == torch.int16
+    found, bits = bits_of(lengthened(short)), bits_of(square)
+    assert found in (bits >> 15 << 15, (bits >> 15) + 1 << 15)
+    assert torch.equal(shortened(lengthened(short), torch.zeros(1, dtype=torch.int16), torch.tensor(0)), short)
+
+
+@pytest.mark.parametrize("low", [0, 1, -77, 12345])
+def test_rounding_is_right_on_average(low: int) -> None:
+    """Over the steps, also of a weight that never moves."""
+    square = 1 + torch.rand(200, generator=torch.Generator().manual_seed(0))
+    half = torch.full((200,), low, dtype=torch.int16)
+    mean = torch.stack([lengthened(shortened(square, half, torch.tensor(s))) for s in range(2000)]).double().mean(0)
+    torch.testing.assert_close(mean, square.double(), rtol=0, atol=1e-5)
+
+
+def test_a_mean_square_follows_its_numbers() -> None:
+    """0.999 v + 0.001 g^2 moves by less than the last bit that is kept: rounded to the nearest it would stand still."""
+    torch.manual_seed(0)
+    exact, short = torch.ones(500), shortened(torch.ones(500), torch.zeros(500, dtype=torch.int16), torch.tensor(0))
+    for step in range(3000):
+        low = torch.randint(-(2**15), 2**15, (500,), dtype=torch.int16)
+        square = 0.25 * torch.randn(500).square()
+        exact = 0.999 * exact + 0.001 * square
+        short = shortened(0.999 * lengthened(short) + 0.001 * square, low, torch.tensor(step))
+    ratio = lengthened(short) / exact
+    assert abs(ratio.mean() - 1) < 0.01
+    assert ratio.std() < 0.05
+
+
+@pytest.mark.parametrize("value", [0.0, float("inf"), float("nan")])
+def test_what_is_no_square_stays_so(value: float) -> None:
+    for low in (-1, 0, 32767):
+        short = shortened(torch.tensor([value]), torch.tensor([low], dtype=torch.int16), torch.tensor(3))
+        found = lengthened(short).item()
+        assert found == value or (value == 0 and found < 1e-40) or found != found

@@ -154,7 +154,7 @@ class _Training:
 
     def _look(self) -> list[float]:
         """Errors on validation now; remembers the weights that ``select`` asks for."""
-        now = {name: w.detach() for name, w in self.state.evaluated.items()}
+        now = {name: w.detach() for name, w in self.update.settled().evaluated.items()}
         population = population_moments(self.model, now, self.x[: self.config.statistics])
         found = self.error(now, population, self.valid)
         for seed, error in enumerate(found):

@@ -19,52 +19,49 @@ import triton
 import triton.language as tl
 
 FAST = tl.constexpr(torch.version.cuda is not None and os.environ.get("TRITON_INTERPRET") != "1")
-"""Whether NVIDIA's own instructions for 2^x and 1/x (good to 2^-22) may be written down."""
-MINUS_LOG2E = tl.constexpr(-1.4426950408889634)
+"""Whether NVIDIA's own instructions for tanh x (good to 2^-11), 2^x and 1/x (good to 2^-22) may be written down."""
+TWICE_LOG2E = tl.constexpr(2.8853900817779268)
 
 
 @triton.jit
-def _sigmoid_of_power(t):
-    """1 / (1 + 2^t): sigmoid(x) for t = -x log2(e)."""
+def _tanh(t, HALF: tl.constexpr):
+    """tanh, with HALF in one instruction whose error is smaller than that of rounding to bfloat16."""
+    if FAST and HALF:
+        return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [t], dtype=tl.float32, is_pure=True, pack=1)
     if FAST:
-        return tl.inline_asm_elementwise(
-            "ex2.approx.ftz.f32 $0, $1; add.f32 $0, $0, 0f3F800000; rcp.approx.ftz.f32 $0, $0;", "=f,f", [t],
-            dtype=tl.float32, is_pure=True, pack=1,
+        power = tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1; add.f32 $0, $0, 0f3F800000; rcp.approx.ftz.f32 $0, $0;", "=f,f",
+            [t * TWICE_LOG2E], dtype=tl.float32, is_pure=True, pack=1,
         )  # fmt: skip
-    return 1.0 / (1.0 + tl.exp2(t))
+        return 1.0 - 2.0 * power
+    return 1.0 - 2.0 / (1.0 + tl.exp2(t * TWICE_LOG2E))
 
 
 @triton.jit
-def _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr):
-    """mu(u), v(u) and the two sigmoids inside them. a2, a3, a7 and a8 come multiplied with -log2(e)."""
-    s1 = _sigmoid_of_power(a2 * u + a3)
-    s2 = _sigmoid_of_power(a7 * u + a8)
-    mu = a1 * s1 + (a4 * u + a5)
-    v = a6 * s2 + (a9 * u + a10)
+def _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr, HALF: tl.constexpr):
+    """mu(u), v(u) and the two tanh inside them, for parameters as ``_load_a`` gives them."""
+    t1 = _tanh(a2 * u + a3, HALF)
+    t2 = _tanh(a7 * u + a8, HALF)
+    mu = a1 * t1 + (a4 * u + a5)
+    v = a6 * t2 + (a9 * u + a10)
     if STABLE:
-        v = _sigmoid_of_power(v * MINUS_LOG2E)
-    return mu, v, s1, s2
+        v = 0.5 + 0.5 * _tanh(0.5 * v, HALF)
+    return mu, v, t1, t2
 
 
 @triton.jit
-def _combine_gradients(z, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr):
-    """What all gradients of (z - mu) v + mu are made of: that of z, and those of mu, v and the two sigmoids' insides.
+def _combine_gradients(z, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE: tl.constexpr, HALF: tl.constexpr):
+    """What all gradients of (z - mu) v + mu are made of: that of z, and those of mu, v and the insides of tanh.
 
     The last two lack their factors a1 and a6, which are the same for all rows.
     """
-    mu, v, s1, s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+    mu, v, t1, t2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF)
     g_z = g * v
     g_mu = g - g_z
     g_v = g * (z - mu)
     if STABLE:
         g_v = g_v * (v - v * v)
-    return g_z, g_mu, g_v, g_mu * (s1 - s1 * s1), g_v * (s2 - s2 * s2), s1, s2
-
-
-@triton.jit
-def _slopes(a1, a2, a6, a7):
-    """a1 a2 and a6 a7, of which a2 and a7 come multiplied with -log2(e)."""
-    return a1 * a2 / MINUS_LOG2E, a6 * a7 / MINUS_LOG2E
+    return g_z, g_mu, g_v, g_mu * (1.0 - t1 * t1), g_v * (1.0 - t2 * t2), t1, t2
 
 
 @triton.jit
@@ -193,7 +190,7 @@ def batch_norm_backward(
 
 @triton.jit
 def _load_a(a, F, cols, cmask):
-    """The combinator's parameters, those inside its sigmoids multiplied with -log2(e)."""
+    """The combinator's parameters, as sigmoid(x) = (1 + tanh(x / 2)) / 2 wants them."""
     a1 = tl.load(a + cols, mask=cmask, other=0.0)
     a2 = tl.load(a + F + cols, mask=cmask, other=0.0)
     a3 = tl.load(a + 2 * F + cols, mask=cmask, other=0.0)
@@ -204,8 +201,8 @@ def _load_a(a, F, cols, cmask):
     a8 = tl.load(a + 7 * F + cols, mask=cmask, other=0.0)
     a9 = tl.load(a + 8 * F + cols, mask=cmask, other=0.0)
     a10 = tl.load(a + 9 * F + cols, mask=cmask, other=0.0)
-    a2, a3, a7, a8 = a2 * MINUS_LOG2E, a3 * MINUS_LOG2E, a7 * MINUS_LOG2E, a8 * MINUS_LOG2E
-    return a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
+    a1, a2, a3, a6, a7, a8 = 0.5 * a1, 0.5 * a2, 0.5 * a3, 0.5 * a6, 0.5 * a7, 0.5 * a8
+    return a1, a2, a3, a4, a5 + a1, a6, a7, a8, a9, a10 + a6
 
 
 @triton.jit
@@ -213,6 +210,7 @@ def batch_combine_forward(
     z, x, a, out, mean, rstd, R: tl.constexpr, F, eps,
     STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
@@ -227,22 +225,22 @@ def batch_combine_forward(
         at = rows[:, None] * F + cols[None, :]
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
         u = (u - m[None, :]) * r[None, :]
-        mu, v, _s1, _s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+        mu, v, _t1, _t2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF)
         lateral = tl.load(z + s * R * F + at, mask=mask, other=0.0).to(tl.float32)
         tl.store(out + s * R * F + at, ((lateral - mu) * v + mu).to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def _store_a(a, g_a, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10):
-    """Write the sums as the gradients of a, those of the sigmoids' insides with their factors a1 and a6."""
-    a1 = tl.load(a + cols, mask=cmask, other=0.0)
-    a6 = tl.load(a + 5 * F + cols, mask=cmask, other=0.0)
-    tl.store(g_a + cols, t1, mask=cmask)
+    """Write the gradients of a: sums t with tanh instead of sigmoids, and without the factors a1 and a6."""
+    a1 = 0.25 * tl.load(a + cols, mask=cmask, other=0.0)
+    a6 = 0.25 * tl.load(a + 5 * F + cols, mask=cmask, other=0.0)
+    tl.store(g_a + cols, 0.5 * (t1 + t5), mask=cmask)
     tl.store(g_a + F + cols, t2 * a1, mask=cmask)
     tl.store(g_a + 2 * F + cols, t3 * a1, mask=cmask)
     tl.store(g_a + 3 * F + cols, t4, mask=cmask)
     tl.store(g_a + 4 * F + cols, t5, mask=cmask)
-    tl.store(g_a + 5 * F + cols, t6, mask=cmask)
+    tl.store(g_a + 5 * F + cols, 0.5 * (t6 + t10), mask=cmask)
     tl.store(g_a + 6 * F + cols, t7 * a6, mask=cmask)
     tl.store(g_a + 7 * F + cols, t8 * a6, mask=cmask)
     tl.store(g_a + 8 * F + cols, t9, mask=cmask)
@@ -255,12 +253,13 @@ def combine_parameter_gradients(
     STABLE: tl.constexpr, BATCH: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Column sums for a; with BATCH also the gradients of z and x, whose own sums follow from a's."""
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
     if BATCH:
-        b2, b7 = _slopes(a1, a2, a6, a7)
+        b2, b7 = a1 * a2, a6 * a7
         m = tl.load(mean + s * F + cols, mask=cmask, other=0.0)[None, :]
         r = tl.load(rstd + s * F + cols, mask=cmask, other=0.0)[None, :]
     t1 = tl.zeros([BR, BF], tl.float32)
@@ -283,19 +282,19 @@ def combine_parameter_gradients(
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32) * r - m * r
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        gz, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(
-            lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
+        gz, g_mu, g_v, g_1, g_2, h1, h2 = _combine_gradients(
+            lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF
         )
         if BATCH:
             tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
             gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
             tl.store(g_x + at, gu.to(g_x.dtype.element_ty), mask=mask)
-        t1 += g_mu * s1
+        t1 += g_mu * h1
         t2 += g_1 * u
         t3 += g_1
         t4 += g_mu * u
         t5 += g_mu
-        t6 += g_v * s2
+        t6 += g_v * h2
         t7 += g_2 * u
         t8 += g_2
         t9 += g_v * u
@@ -420,6 +419,7 @@ def layer_combine_forward(
     z, x, a, out, mean, rstd, R, F, eps, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
@@ -433,7 +433,7 @@ def layer_combine_forward(
         tl.store(mean + s * R + row, m, mask=row < R)
         tl.store(rstd + s * R + row, r, mask=row < R)
         u = (u - m) * r
-        mu, v, _s1, _s2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+        mu, v, _t1, _t2 = _gates(u, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF)
         tl.store(out + at, ((lateral - mu) * v + mu).to(out.dtype.element_ty), mask=mask)
 
 
@@ -442,10 +442,11 @@ def layer_combine_backward(
     z, x, a, mean, rstd, g_out, g_z, g_x, R, F, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
-    b2, b7 = _slopes(a1, a2, a6, a7)
+    b2, b7 = a1 * a2, a6 * a7
     for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
         mask = (cols < F) & (row < R)
@@ -455,8 +456,8 @@ def layer_combine_backward(
         u = tl.where(mask, (tl.load(x + at, mask=mask, other=0.0).to(tl.float32) - m) * r, 0.0)
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
         g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
-        gz, g_mu, g_v, g_1, g_2, _s1, _s2 = _combine_gradients(
-            lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE
+        gz, g_mu, g_v, g_1, g_2, _h1, _h2 = _combine_gradients(
+            lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF
         )
         gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
         tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)

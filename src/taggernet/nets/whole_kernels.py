@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from taggernet.nets.kernels import _combine_gradients, _gates, _load_a, _slopes, _store_a, _store_activated, _through_u
+from taggernet.nets.kernels import _combine_gradients, _gates, _load_a, _store_a, _store_activated, _through_u
 
 
 @triton.jit
@@ -80,6 +80,7 @@ def norm_backward(
 def combine_forward(
     z, x, a, out, mean, rstd, R: tl.constexpr, F, eps, STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr
 ):
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols, _rows, cmask, mask, at = _block(s, R, F, BR, BF)
     u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
@@ -88,7 +89,7 @@ def combine_forward(
     m, r, u = _centred(u, mask, R, eps)
     tl.store(mean + s * F + cols, m, mask=cmask)
     tl.store(rstd + s * F + cols, r, mask=cmask)
-    mu, v, _s1, _s2 = _gates(u * r[None, :], a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+    mu, v, _t1, _t2 = _gates(u * r[None, :], a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF)
     tl.store(out + at, ((lateral.to(tl.float32) - mu) * v + mu).to(out.dtype.element_ty), mask=mask)
 
 
@@ -97,21 +98,24 @@ def combine_backward(
     z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F,
     STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
 ):  # fmt: skip
+    HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols, _rows, cmask, mask, at = _block(s, R, F, BR, BF)
     u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
     lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
     g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
-    b2, b7 = _slopes(a1, a2, a6, a7)
+    b2, b7 = a1 * a2, a6 * a7
     m = tl.load(mean + s * F + cols, mask=cmask, other=0.0)[None, :]
     r = tl.load(rstd + s * F + cols, mask=cmask, other=0.0)[None, :]
     u = u * r - m * r
-    gz, g_mu, g_v, g_1, g_2, s1, s2 = _combine_gradients(lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE)
+    gz, g_mu, g_v, g_1, g_2, h1, h2 = _combine_gradients(
+        lateral, u, g, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, STABLE, HALF
+    )
     tl.store(g_z + at, gz.to(g_z.dtype.element_ty), mask=mask)
     gu = _through_u(g_mu, g_v, g_1, g_2, a4, a9, b2, b7)
-    t1, t2, t3, t4, t5 = tl.sum(g_mu * s1, 0), tl.sum(g_1 * u, 0), tl.sum(g_1, 0), tl.sum(g_mu * u, 0), tl.sum(g_mu, 0)
-    t6, t7, t8, t9, t10 = tl.sum(g_v * s2, 0), tl.sum(g_2 * u, 0), tl.sum(g_2, 0), tl.sum(g_v * u, 0), tl.sum(g_v, 0)
+    t1, t2, t3, t4, t5 = tl.sum(g_mu * h1, 0), tl.sum(g_1 * u, 0), tl.sum(g_1, 0), tl.sum(g_mu * u, 0), tl.sum(g_mu, 0)
+    t6, t7, t8, t9, t10 = tl.sum(g_v * h2, 0), tl.sum(g_2 * u, 0), tl.sum(g_2, 0), tl.sum(g_v * u, 0), tl.sum(g_v, 0)
     _store_a(a + s * 10 * F, g_a + s * 10 * F, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10)
     mean_g = _through_u(t5[None, :], t10[None, :], t3[None, :], t8[None, :], a4, a9, b2, b7) / R
     mean_gu = _through_u(t4[None, :], t9[None, :], t2[None, :], t7[None, :], a4, a9, b2, b7) / R

@@ -268,7 +268,7 @@ class _Training:
             return {}
         config = self.config
         figures = evaluate_weights(
-            self.model, self.state.evaluated, scenes, groups=config.test_groups,
+            self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).figures()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in figures.items()}
@@ -277,14 +277,15 @@ class _Training:
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.
-        if not self.state.is_finite:
-            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", self.state.step - 1)
+        state = self.update.settled()
+        if not state.is_finite:
+            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
         if self.path is not None and self.ranks.main:
             unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
             extra = {"recipe": self.config.recipe, "unlogged": unlogged}
             with self._writing("a checkpoint"):
                 if records is not None:
                     records.sync()
-                checkpoint.save(self.path, self.state, self.config, extra, before=self.saved)
-            self.saved = self.state.step
+                checkpoint.save(self.path, state, self.config, extra, before=self.saved)
+            self.saved = state.step
         wait_for_all(self.ranks)

@@ -31,8 +31,8 @@ def parted(number: Tensor) -> tuple[Tensor, Tensor]:
 def shortened(square: Tensor, low: Tensor, step: Tensor) -> Tensor:
     """A number that is not negative in 16 bits: those of float32 after the sign, the rest rounded up or down at random.
 
-    A mean over a thousand updates moves by less than the last of these bits, so plain rounding would stop it; rounded at
-    random it is right on average. The draw mixes the step with the lower half of the weight: two operations.
+    A mean over a thousand updates moves by less than the last of these bits, so plain rounding would stop it; rounded
+    at random it is right on average. The draw mixes the step with the lower half of the weight: two operations.
     """
     draw = (low.to(torch.int32) * 0x6C8F + step.to(torch.int32) * 0x4F1B) & ((1 << _DROPPED) - 1)
     return ((square.view(torch.int32) + draw) >> _DROPPED).to(torch.int16)

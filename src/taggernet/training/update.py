@@ -120,6 +120,8 @@ class Update:
         self.moments = [m.to(torch.bfloat16) if packed else m for m, packed in moments]
         sizes = zip(state.second_moment.values(), self.low, strict=True)
         self.sizes = [v if low is None else shortened(v, torch.zeros_like(low), torch.tensor(0)) for v, low in sizes]
+        self.behind = False
+        """Whether updates were done that the state does not show yet."""
         self.unclipped = torch.ones(len(self.masters[0]), device=self.device)
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
@@ -177,14 +179,17 @@ class Update:
                 self.live[i].copy_(high)
                 low.copy_(rest)
 
-    def _settle(self) -> None:
-        """Write what is kept in halves into the state."""
-        for i, name in enumerate(self.names):
-            low = self.low[i]
-            if low is not None:
-                self.state.weights[name].copy_(joined(self.live[i], low))
-                self.state.first_moment[name].copy_(self.moments[i])
-                self.state.second_moment[name].copy_(lengthened(self.sizes[i]))
+    def settled(self) -> TrainState:
+        """The state after the last update. What is kept in halves is only written there when it is asked for."""
+        with torch.no_grad():
+            for i, name in enumerate(self.names if self.behind else ()):
+                low = self.low[i]
+                if low is not None:
+                    self.state.weights[name].copy_(joined(self.live[i], low))
+                    self.state.first_moment[name].copy_(self.moments[i])
+                    self.state.second_moment[name].copy_(lengthened(self.sizes[i]))
+        self.behind = False
+        return self.state
 
     def _once(self) -> None:
         costs = self._cost_of(self.live, self.step)
@@ -273,7 +278,10 @@ class Update:
         self.graph = graph
 
     def advance(self, count: int) -> Tensor:
-        """Do this many updates (they must not cross an epoch) and return their costs (count, 3, S)."""
+        """Do this many updates (they must not cross an epoch) and return their costs (count, 3, S).
+
+        The state's step is up to date afterwards; ask ``settled`` for weights and moments.
+        """
         if count > len(self.costs):
             raise ValueError(f"{count} updates do not fit the buffer of {len(self.costs)}")
         first = self.state.step
@@ -284,7 +292,6 @@ class Update:
         for _ in range(count):
             once()
         self.state.step += count
-        with torch.no_grad():
-            self._settle()
+        self.behind = True
         rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
         return self.costs[rows].cpu()
