@@ -139,15 +139,24 @@ def _(
     return torch.empty_like(out) if keep else out.new_empty(0), out, statistics, torch.empty_like(statistics)
 
 
-@torch.library.custom_op("taggernet::norm_activate_backward", mutates_args=())
-def norm_activate_backward(
-    x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor, g_normed: Tensor | None,
+def _part(stack: Tensor, index: int, rows: int) -> Tensor:
+    """The rows of one of the tensors that lie below each other in a stack."""
+    return stack.narrow(-2, index * rows, rows)
+
+
+def _jump(g_x: Tensor) -> int:
+    """From one seed's rows to the next one's, which in a stack are not what comes next."""
+    return g_x.stride(0) if g_x.ndim == 3 else g_x.numel()
+
+
+def _norm_gradients(
+    g_x: Tensor, x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor, g_normed: Tensor | None,
     g_out: Tensor, batch: bool, relu: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Write the gradient of x into g_x and return those of bias and scale."""
     seeds, rows, features = _sizes(x)
     g_out = g_out.contiguous()
     g_normed = None if g_normed is None else g_normed.contiguous()
-    g_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     g_bias = torch.empty_like(bias)
     g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
     c = bias if scale is None else scale
@@ -157,15 +166,26 @@ def norm_activate_backward(
     g_n = g_out if g_normed is None else g_normed
     if batch:
         kernel[(_blocks(features, shape), seeds)](
-            *before, g_n, g_out, g_x, g_bias, g_scale, *sizes, **flags, HAS_NORMED=g_normed is not None, **shape
-        )
+            *before, g_n, g_out, g_x, g_bias, g_scale, *sizes, _jump(g_x), **flags, HAS_NORMED=g_normed is not None,
+            **shape,
+        )  # fmt: skip
     else:
         wide = _rows("norm", seeds, rows, features)
         kernels.layer_norm_backward[(_row_blocks(rows, wide), seeds)](
-            *before, g_n, g_out, g_x, *sizes, **flags, HAS_NORMED=g_normed is not None, **wide
+            *before, g_n, g_out, g_x, *sizes, _jump(g_x), **flags, HAS_NORMED=g_normed is not None, **wide
         )
         kernel[(_blocks(features, shape), seeds)](*before, g_out, g_bias, g_scale, *sizes, **flags, **shape)
-    return g_x, g_bias, g_scale
+    return g_bias, g_scale
+
+
+@torch.library.custom_op("taggernet::norm_activate_backward", mutates_args=())
+def norm_activate_backward(
+    x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor, g_normed: Tensor | None,
+    g_out: Tensor, batch: bool, relu: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of x, bias and scale."""
+    g_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    return g_x, *_norm_gradients(g_x, x, bias, scale, mean, rstd, g_normed, g_out, batch, relu)
 
 
 @norm_activate_backward.register_fake
@@ -175,6 +195,24 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)
     return torch.empty(x.shape, dtype=x.dtype, device=x.device), torch.empty_like(bias), g_scale
+
+
+@torch.library.custom_op("taggernet::norm_activate_backward_into", mutates_args=("stack",))
+def norm_activate_backward_into(
+    stack: Tensor, index: int, x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor,
+    g_normed: Tensor | None, g_out: Tensor, batch: bool, relu: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The same with the gradient of x written into its place in a stack."""
+    g_x = _part(stack, index, x.shape[-2])
+    return _norm_gradients(g_x, x, bias, scale, mean, rstd, g_normed, g_out, batch, relu)
+
+
+@norm_activate_backward_into.register_fake
+def _(
+    stack: Tensor, index: int, x: Tensor, bias: Tensor, scale: Tensor | None, mean: Tensor, rstd: Tensor,
+    g_normed: Tensor | None, g_out: Tensor, batch: bool, relu: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return torch.empty_like(bias), bias.new_empty(0) if scale is None else torch.empty_like(scale)
 
 
 def _norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -224,19 +262,31 @@ def _(
     return out, statistics, torch.empty_like(statistics)
 
 
+def _combine_gradients(
+    g_x: Tensor, z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor, batch: bool, stable: bool
+) -> tuple[Tensor, Tensor]:
+    """Write the gradient of x into g_x and return those of z and a."""
+    seeds, rows, features = _sizes(x)
+    z, x, g_out = z.contiguous(), x.contiguous(), g_out.contiguous()
+    g_z, g_a = torch.empty_like(z), torch.empty_like(a)
+    kernel, shape = _columns("combine backward" if batch else "combine parameters", seeds, rows, features)
+    args, jump = (z, x, a, mean, rstd, g_out, g_z, g_x), _jump(g_x)
+    kernel[(_blocks(features, shape), seeds)](*args, g_a, rows, features, jump, STABLE=stable, **shape)
+    if not batch:
+        wide = _rows("combine backward", seeds, rows, features)
+        kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](
+            *args, rows, features, jump, STABLE=stable, **wide
+        )
+    return g_z, g_a
+
+
 @torch.library.custom_op("taggernet::norm_combine_backward", mutates_args=())
 def norm_combine_backward(
     z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor, batch: bool, stable: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    seeds, rows, features = _sizes(x)
-    z, x, g_out = z.contiguous(), x.contiguous(), g_out.contiguous()
-    g_z, g_x, g_a = torch.empty_like(z), torch.empty_like(x), torch.empty_like(a)
-    kernel, shape = _columns("combine backward" if batch else "combine parameters", seeds, rows, features)
-    args = (z, x, a, mean, rstd, g_out, g_z, g_x)
-    kernel[(_blocks(features, shape), seeds)](*args, g_a, rows, features, STABLE=stable, **shape)
-    if not batch:
-        wide = _rows("combine backward", seeds, rows, features)
-        kernels.layer_combine_backward[(_row_blocks(rows, wide), seeds)](*args, rows, features, STABLE=stable, **wide)
+    """The gradients of z, x and a."""
+    g_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    g_z, g_a = _combine_gradients(g_x, z, x, a, mean, rstd, g_out, batch, stable)
     return g_z, g_x, g_a
 
 
@@ -251,6 +301,23 @@ def _(
     )
 
 
+@torch.library.custom_op("taggernet::norm_combine_backward_into", mutates_args=("stack",))
+def norm_combine_backward_into(
+    stack: Tensor, index: int, z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor,
+    batch: bool, stable: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The same with the gradient of x written into its place in a stack."""
+    return _combine_gradients(_part(stack, index, x.shape[-2]), z, x, a, mean, rstd, g_out, batch, stable)
+
+
+@norm_combine_backward_into.register_fake
+def _(
+    stack: Tensor, index: int, z: Tensor, x: Tensor, a: Tensor, mean: Tensor, rstd: Tensor, g_out: Tensor,
+    batch: bool, stable: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return torch.empty(z.shape, dtype=z.dtype, device=z.device), torch.empty_like(a)
+
+
 def _combine_setup(ctx: Any, inputs: Any, output: Any) -> None:
     z, x, a, ctx.batch, ctx.stable, _, _ = inputs
     ctx.save_for_backward(z, x, a, output[1], output[2])
@@ -261,3 +328,11 @@ def _combine_backward(ctx: Any, g_out: Tensor, *_: Tensor) -> tuple[Any, ...]:
 
 
 norm_combine.register_autograd(_combine_backward, setup_context=_combine_setup)
+
+
+_OPS = torch.ops.taggernet
+INTO: dict[object, tuple[Any, int]] = {
+    _OPS.norm_activate_backward.default: (_OPS.norm_activate_backward_into.default, 0),
+    _OPS.norm_combine_backward.default: (_OPS.norm_combine_backward_into.default, 1),
+}
+"""For an operation, the one that writes one of its results into a stack, and which result that is."""

@@ -7,7 +7,8 @@ meets first what the cache still holds. LayerNorm holds a row in registers, RP r
 parameters are read once; the gradients of its per-feature parameters are column sums over the same values, so they
 come from a second kernel that walks down the rows with the row statistics at hand. Sums run in blocks of
 rows x columns and are folded once at the end: folding at every step costs more than all the rest. With STAGES above 1
-the next blocks of rows are on their way while one is worked on.
+the next blocks of rows are on their way while one is worked on. The gradient of x may lie in a larger stack: ``jump``
+leads from one seed's rows to the next one's.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def batch_norm_forward(
 
 @triton.jit
 def batch_norm_backward(
-    x, bias, scale, mean, rstd, g_normed, g_out, g_x, g_bias, g_scale, R: tl.constexpr, F, stride,
+    x, bias, scale, mean, rstd, g_normed, g_out, g_x, g_bias, g_scale, R: tl.constexpr, F, stride, jump,
     RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr,
     BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -142,6 +143,7 @@ def batch_norm_backward(
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
     x += s * R * stride
+    g_x += s * (jump - R * F)
     mu = tl.load(mean + s * F + cols, mask=cmask, other=0.0)
     r = tl.load(rstd + s * F + cols, mask=cmask, other=0.0)
     b = tl.load(bias + s * F + cols, mask=cmask, other=0.0)
@@ -249,7 +251,7 @@ def _store_a(a, g_a, F, cols, cmask, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10):
 
 @triton.jit
 def combine_parameter_gradients(
-    z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F,
+    z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F, jump,
     STABLE: tl.constexpr, BATCH: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Column sums for a; with BATCH also the gradients of z and x, whose own sums follow from a's."""
@@ -257,6 +259,7 @@ def combine_parameter_gradients(
     s = tl.program_id(1).to(tl.int64)
     cols = tl.program_id(0) * BF + tl.arange(0, BF)
     cmask = cols < F
+    g_x += s * (jump - R * F)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols[None, :], cmask[None, :])
     if BATCH:
         b2, b7 = a1 * a2, a6 * a7
@@ -357,12 +360,13 @@ def layer_norm_forward(
 
 @triton.jit
 def layer_norm_backward(
-    x, bias, scale, mean, rstd, g_normed, g_out, g_x, R, F, stride,
+    x, bias, scale, mean, rstd, g_normed, g_out, g_x, R, F, stride, jump,
     RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr,
     RP: tl.constexpr, BF: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
+    g_x += s * (jump - R * F)
     b = tl.load(bias + s * F + cols, mask=cols < F, other=0.0)
     c = tl.load(scale + s * F + cols, mask=cols < F, other=0.0) if SCALED else 1.0
     for i in tl.range(0, RP, num_stages=STAGES):
@@ -439,12 +443,13 @@ def layer_combine_forward(
 
 @triton.jit
 def layer_combine_backward(
-    z, x, a, mean, rstd, g_out, g_z, g_x, R, F, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
+    z, x, a, mean, rstd, g_out, g_z, g_x, R, F, jump, STABLE: tl.constexpr, RP: tl.constexpr, BF: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
     HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BF)
+    g_x += s * (jump - R * F)
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _load_a(a + s * 10 * F, F, cols, cols < F)
     b2, b7 = a1 * a2, a6 * a7
     for i in tl.range(0, RP, num_stages=STAGES):

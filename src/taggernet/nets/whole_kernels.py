@@ -50,11 +50,12 @@ def norm_forward(
 
 @triton.jit
 def norm_backward(
-    x, bias, scale, mean, rstd, g_normed, g_out, g_x, g_bias, g_scale, R: tl.constexpr, F, stride,
+    x, bias, scale, mean, rstd, g_normed, g_out, g_x, g_bias, g_scale, R: tl.constexpr, F, stride, jump,
     RELU: tl.constexpr, SCALED: tl.constexpr, HAS_NORMED: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
 ):  # fmt: skip
     s = tl.program_id(1).to(tl.int64)
     cols, rows, cmask, mask, at = _block(s, R, F, BR, BF)
+    g_x += s * (jump - R * F)
     t = tl.load(x + s * R * stride + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0).to(tl.float32)
     g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
     if HAS_NORMED:
@@ -95,12 +96,13 @@ def combine_forward(
 
 @triton.jit
 def combine_backward(
-    z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F,
+    z, x, a, mean, rstd, g_out, g_z, g_x, g_a, R: tl.constexpr, F, jump,
     STABLE: tl.constexpr, BR: tl.constexpr, BF: tl.constexpr,
 ):  # fmt: skip
     HALF: tl.constexpr = x.dtype.element_ty == tl.bfloat16
     s = tl.program_id(1).to(tl.int64)
     cols, _rows, cmask, mask, at = _block(s, R, F, BR, BF)
+    g_x += s * (jump - R * F)
     u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
     lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
     g = tl.load(g_out + at, mask=mask, other=0.0).to(tl.float32)
