@@ -104,7 +104,7 @@ def _with_labels(base: Config, labels: int) -> Config:
         data=replace(base.data, labels=labels),
         optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=25_000, schedule="cosine", warmup=200),
         iterations=4,
-        class_cost=0.1 if labels == 1000 else 30.0,
+        class_cost=0.1 if labels == 1000 else 0.3,
     )
 
 

@@ -69,6 +69,29 @@ def compare(seeds: int | None, norm: str, gate: str, half: bool, device: str) ->
         assert distance(ours[name], value) < (0.1 if half else 1e-4), (name, distance(ours[name], value))
 
 
+def compare_stacked(seeds: int | None, norm: str, device: str) -> None:
+    """Gradients written into a stack are those that stand alone, and nothing else of the stack is touched."""
+    torch.manual_seed(0)
+    batch, stack = norm == "batch", () if seeds is None else (seeds,)
+    x, z, g = (torch.randn(*stack, ROWS, ELEMENTS, device=device) for _ in range(3))
+    bias, a = torch.randn(*stack, 1, ELEMENTS, device=device), torch.randn(*stack, 10, ELEMENTS, device=device)
+    _, _, *moments = fused.norm_activate(x, bias, None, batch, True, True, 1e-5, False)
+    kernels = (
+        (fused.norm_activate_backward, fused.norm_activate_backward_into, (x, bias, None, *moments, z, g, batch, True)),
+        (fused.norm_combine_backward, fused.norm_combine_backward_into, (z, x, a, *moments, g, batch, False)),
+    )
+    for which, (plain, into, arguments) in enumerate(kernels):
+        expected = list(plain(*arguments))
+        wanted = expected.pop(which)
+        filled = torch.full((*stack, 3 * ROWS, ELEMENTS), 7.0, device=device)
+        for found, value in zip(into(filled, 1, *arguments), expected, strict=True):
+            assert torch.equal(found, value)
+        before, written, after = filled.split(ROWS, -2)
+        assert torch.equal(written, wanted)
+        assert (before == 7).all()
+        assert (after == 7).all()
+
+
 COLUMNS: dict[str, dict[str, object]] = {
     "held": {},
     "few walked": {"MOST_ROWS_HELD": 0},
@@ -78,6 +101,7 @@ COLUMNS: dict[str, dict[str, object]] = {
 CASES = list(itertools.product([None, 2], ["batch", "layer"], ["plain", "stable"]))
 FEW_CASES = [(None, "batch", "plain"), (2, "batch", "stable"), (None, "layer", "stable"), (2, "layer", "plain")]
 """The interpreter is slow."""
+STACKED = list(itertools.product([None, 2], ["batch", "layer"]))
 
 
 @pytest.mark.slow
@@ -91,7 +115,7 @@ def test_fused_is_plain_in_tritons_interpreter() -> None:
         [sys.executable, __file__, "cpu"], env=environment, capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("alike") == len(FEW_CASES) + 2
+    assert done.stdout.count("alike") == len(FEW_CASES) + 2 + len(STACKED)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
@@ -106,6 +130,18 @@ def test_fused_is_plain_on_cuda(
         monkeypatch.setattr(fused, name, value)
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
     compare(seeds, norm, gate, half, "cuda")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
+@pytest.mark.skipif(NO_TRITON, reason="Triton is not installed")
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize(("seeds", "norm"), STACKED)
+def test_gradients_go_into_a_stack_on_cuda(
+    seeds: int | None, norm: str, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in COLUMNS[columns].items():
+        monkeypatch.setattr(fused, name, value)
+    compare_stacked(seeds, norm, "cuda")
 
 
 def test_kernels_are_not_for_other_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +170,6 @@ if __name__ == "__main__":
         with mock.patch.multiple(fused, **COLUMNS[columns]):
             compare(2, "batch", "plain", half=False, device=sys.argv[1])
         print(columns, "alike", flush=True)
+    for seeds, norm in STACKED:
+        compare_stacked(seeds, norm, sys.argv[1])
+        print(seeds, norm, "stacked alike", flush=True)

@@ -140,15 +140,16 @@ def mlp(data: Data, labels: int) -> BaselineConfig:
 
 
 def convnet(data: Data, labels: int) -> BaselineConfig:
-    """ConvNet: Model C with BatchNorm; at least 50 epochs, and 3,000 updates."""
+    """ConvNet: Model C with BatchNorm; at least 50 epochs, and 3,000 updates, with few labels at a higher rate."""
     updates = max(3_000, min(25_000, labels + 2_000))
+    lr = 1e-3 if labels >= 10_000 else 8e-3 if data == "texture-mnist-2" else 4e-3
     return BaselineConfig(
         recipe=_name("convnet", data, labels),
         method="convnet",
         data=data,
         labels=labels,
         widths=CHANNELS,
-        optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=updates, schedule="cosine"),
+        optimiser=OptimiserConfig(lr=lr, batch=100, updates=updates, schedule="cosine"),
         select="best",
         evaluate_every=updates // (20 if labels < 50_000 else 10),
     )
