@@ -1,8 +1,9 @@
 """Does bfloat16 cost quality? The LayerNorm Shapes recipe, shortened, in bfloat16 and in float32 with the same seeds.
 
     python benchmarks/precision.py --out results/performance/precision.json
+    python benchmarks/precision.py --recipe small --updates 2000 --seeds 6 --out results/performance/precision-small.json
 
-Only the matrix products differ. Figures are on the validation split, after every iteration.
+What differs is the products and what Adam keeps between updates. Figures are on the validation split, after every iteration.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from taggernet.training.datasets import split
 from taggernet.training.log import environment
 
 
-def shortened(seeds: int, updates: int) -> Config:
-    config = recipe("shapes-layernorm")
+def shortened(name: str, seeds: int, updates: int) -> Config:
+    config = recipe(name)
     runtime = replace(config.runtime, evaluate_every=0, checkpoint_every=0, log_every=500)
     return replace(config, seeds=seeds, optimiser=replace(config.optimiser, updates=updates, warmup=0), runtime=runtime)
 
@@ -33,20 +34,25 @@ def shortened(seeds: int, updates: int) -> Config:
 def one(config: Config) -> dict[str, Any]:
     run = train(config)
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
-    figures = evaluate_weights(model, run.weights, split(config.data, "valid")[:5000]).figures()
+    scenes = split(config.data, "valid")[:5000]
+    figures = evaluate_weights(
+        model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations
+    ).figures()
     return {"seconds": run.seconds, **figures}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="shapes-layernorm")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--updates", type=int, default=5000 if torch.cuda.is_available() else 20)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    config = shortened(args.seeds, args.updates)
-    if not torch.cuda.is_available():  # a few updates of a small model show that it works
+    config = shortened(args.recipe, args.seeds, args.updates)
+    if not torch.cuda.is_available() and args.recipe != "small":  # a few updates of a small model show that it works
         config = replace(config, model=replace(config.model, widths=(40, 20, 10)))
-    record: dict[str, Any] = {"environment": environment(), "updates": args.updates, "seeds": config.seed_list}
+    record: dict[str, Any] = {"environment": environment(), "recipe": args.recipe, "updates": args.updates}
+    record["seeds"] = config.seed_list
     for precision in ("bfloat16", "float32"):
         record[precision] = found = one(replace(config, precision=precision))  # type: ignore[arg-type]
         for name in ("ami", "cost"):

@@ -2,7 +2,8 @@
 
     python docs/performance_tables.py
 
-What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth and precision.
+What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth, precision and
+precision-small.
 """
 
 from __future__ import annotations
@@ -101,9 +102,11 @@ def precision(record: dict[str, Any]) -> str:
 def filled(page: str) -> str:
     """The page with its tables renewed."""
     folder = ROOT / "results" / "performance"
-    times, quality = (json.loads((folder / f"{name}.json").read_text()) for name in ("step_time", "precision"))
+    records = ("step_time", "precision", "precision-small")
+    times, quality, small = (json.loads((folder / f"{name}.json").read_text()) for name in records)
     blocks = {
         "speed": speed(times), "profile": profile(times), "growth": growth(times), "precision": precision(quality),
+        "precision-small": precision(small),
     }  # fmt: skip
     renewed = runpy.run_path(str(ROOT / "docs" / "readme_tables.py"))["renewed"]
     found: str = renewed(page, blocks, "docs/performance.md")
