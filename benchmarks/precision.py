@@ -1,9 +1,10 @@
 """Does bfloat16 cost quality? The LayerNorm Shapes recipe, shortened, in bfloat16 and in float32 with the same seeds.
 
     python benchmarks/precision.py --out results/performance/precision.json
-    python benchmarks/precision.py --recipe small --updates 2000 --seeds 6 --out results/performance/precision-small.json
+    python benchmarks/precision.py --recipe small --updates 2000 --seeds 6 --out FILE
 
-What differs is the products and what Adam keeps between updates. Figures are on the validation split, after every iteration.
+What differs is the products and what Adam keeps between updates. Figures are on the validation split, after every
+iteration.
 """
 
 from __future__ import annotations

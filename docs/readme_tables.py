@@ -39,7 +39,8 @@ among our figures is a cell not yet run.
 ![Scenes of two digits with their groups, and the inference over iterations](docs/images/figure5.png)
 
 *Figure 5: scenes and groups in descending AMI, one digit (D), a scene (E1) with its upper digit taken away (E2), the
-inference over iterations, and what class each group says ([PDF](results/table2/figure5.pdf); a model of the FC Tagger row, all labels).*"""
+inference over iterations, and what class each group says ([PDF](results/table2/figure5.pdf); a model of the FC Tagger
+row with all labels).*"""
 
 
 def blocks() -> dict[str, str]:
