@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -82,11 +83,15 @@ class Bowl(Objective):
         nn.Module.__init__(self)
         self.model = nn.Module()  # type: ignore[assignment]
         for name, target in targets.items():
-            self.model.register_parameter(name, nn.Parameter(torch.zeros_like(target[0])))
+            owner, _, last = name.rpartition(".")
+            module = nn.Module() if owner else self.model
+            module.register_parameter(last, nn.Parameter(torch.zeros_like(target[0])))
+            if owner:
+                self.model.add_module(owner, module)
         self.targets = targets
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
-        total = sum(bowl(getattr(self.model, name), target, batch.x) for name, target in self.targets.items())
+        total = sum(bowl(attrgetter(name)(self.model), t, batch.x) for name, t in self.targets.items())
         assert isinstance(total, Tensor)
         return Costs(total, total, torch.zeros_like(total))
 
@@ -101,13 +106,15 @@ def source(key: Key) -> FreshSource:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5}]
-)
+    "options",
+    [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"weight_decay": 0.3},
+     {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5, "weight_decay": 0.1}],
+)  # fmt: skip
 def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
-    """25 updates of two seeds, each against torch.optim.Adam on the same cost."""
+    """25 updates of two seeds, each against torch.optim.AdamW on the same cost; only matrices decay."""
     config = OptimiserConfig(lr=0.05, batch=1, updates=25, beta1=0.8, beta2=0.95, eps=1e-6, **options)
     torch.manual_seed(1)
-    targets = {"a": torch.randn(2, 4, 3), "w": torch.randn(2, 1, 5)}
+    targets = {"part.weight": torch.randn(2, 4, 3), "w": torch.randn(2, 1, 5), "part2.bias": torch.randn(2, 1, 3)}
     keys = Key.of([3, 4])
     state = TrainState.fresh({name: torch.zeros_like(t) for name, t in targets.items()}, ema=config.ema > 0)
     update = Update(Bowl(targets), source(keys), state, config, keys, Part.of(1), buffer=25)
@@ -117,9 +124,11 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
     for seed in range(2):
         parameters = [nn.Parameter(torch.zeros_like(t[seed])) for t in targets.values()]
         average = [torch.zeros_like(p) for p in parameters]
-        adam = torch.optim.Adam([{"params": [p]} for p in parameters], lr=1.0, betas=(0.8, 0.95), eps=1e-6)
+        groups = [{"params": [p], "weight_decay": 0.0} for p in parameters]
+        groups[0]["weight_decay"] = config.weight_decay
+        adam = torch.optim.AdamW(groups, lr=1.0, betas=(0.8, 0.95), eps=1e-6)
         for step in range(25):
-            for group, factor in zip(adam.param_groups, (1, config.v_rate), strict=True):
+            for group, factor in zip(adam.param_groups, (1, config.v_rate, 1), strict=True):
                 group["lr"] = factor * rate_oracle(config, step)
             adam.zero_grad()
             x = source(keys).batch(torch.tensor(step)).x[seed : seed + 1]
@@ -194,7 +203,8 @@ def test_more_updates_than_the_buffer_holds_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
-     ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1")],
+     ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
+     ({"weight_decay": -0.1}, "weight_decay=-0.1")],
 )  # fmt: skip
 def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):

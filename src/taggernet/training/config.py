@@ -60,6 +60,8 @@ class OptimiserConfig:
     """Cosine: the last rate as a share of lr."""
     clip: float = 0.0
     """Largest norm of a seed's gradient; 0: no clipping."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay (AdamW): each update takes rate x weight_decay of every matrix away; 0: none."""
     ema: float = 0.0
     """Decay of an average of the weights that evaluation uses; 0: none."""
     v_rate: float = 1.0

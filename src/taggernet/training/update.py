@@ -83,6 +83,11 @@ def clip_factors(gradients: list[Tensor], limit: float) -> Tensor:
     return factors
 
 
+def is_matrix(name: str) -> bool:
+    """Whether a parameter is what products multiply with, not a bias, a scale or a parameter of the combinator."""
+    return name.endswith(".weight")
+
+
 def by_seed(factor: Tensor, tensor: Tensor) -> Tensor:
     """A factor per seed (S,), shaped to multiply (S, ...)."""
     return factor.reshape(-1, *[1] * (tensor.ndim - 1))
@@ -110,7 +115,7 @@ class Update:
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.names = list(state.weights)
         self.masters = [state.weights[name] for name in self.names]
-        self.packed = [half and name.endswith(".weight") for name in self.names]
+        self.packed = [half and is_matrix(name) for name in self.names]
         parts = zip(self.masters, self.packed, strict=True)
         halves = [parted(w.detach()) if packed else (w, None) for w, packed in parts]
         self.live = [high.requires_grad_() for high, _ in halves]
@@ -154,7 +159,9 @@ class Update:
         m = [moment.float() for moment in self.moments]
         v = [v if low is None else lengthened(v) for v, low in zip(self.sizes, self.low, strict=True)]
         t = (step + 1).to(torch.float32)
-        rate = learning_rate(c, step) / (1 - c.beta1**t)
+        rate = learning_rate(c, step)
+        kept = 1 - rate * c.weight_decay
+        rate = rate / (1 - c.beta1**t)
         correction = torch.rsqrt(1 - c.beta2**t)
         torch._foreach_lerp_(m, g, 1 - c.beta1)
         torch._foreach_mul_(v, c.beta2)
@@ -167,6 +174,8 @@ class Update:
         if c.v_rate != 1 and VARIANCE in self.names:
             change[self.names.index(VARIANCE)].mul_(c.v_rate)
         weights = [live if low is None else joined(live, low) for live, low in zip(self.live, self.low, strict=True)]
+        if c.weight_decay:
+            torch._foreach_mul_([w for w, name in zip(weights, self.names, strict=True) if is_matrix(name)], kept)
         torch._foreach_sub_(weights, change)
         if state.average:
             torch._foreach_lerp_(list(state.average.values()), weights, 1 - c.ema)
