@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from taggernet.evaluation import evaluate_weights
-from taggernet.recipes import recipe
+from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
 from taggernet.training.datasets import split
@@ -44,7 +44,7 @@ def one(config: Config) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="shapes-layernorm")
+    parser.add_argument("--recipe", default="shapes-layernorm", choices=RECIPES)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--updates", type=int, default=5000 if torch.cuda.is_available() else 20)
     parser.add_argument("--out", type=Path)

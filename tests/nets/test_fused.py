@@ -76,11 +76,12 @@ def compare_stacked(seeds: int | None, norm: str, device: str) -> None:
     x, z, g = (torch.randn(*stack, ROWS, ELEMENTS, device=device) for _ in range(3))
     bias, a = torch.randn(*stack, 1, ELEMENTS, device=device), torch.randn(*stack, 10, ELEMENTS, device=device)
     _, _, *moments = fused.norm_activate(x, bias, None, batch, True, True, 1e-5, False)
-    kernels = (
-        (fused.norm_activate_backward, fused.norm_activate_backward_into, (x, bias, None, *moments, z, g, batch, True)),
-        (fused.norm_combine_backward, fused.norm_combine_backward_into, (z, x, a, *moments, g, batch, False)),
+    norm_arguments, combine_arguments = (
+        (x, bias, None, *moments, z, g, batch, True),
+        (z, x, a, *moments, g, batch, False),
     )
-    for which, (plain, into, arguments) in enumerate(kernels):
+    of_each = zip(fused.INTO.items(), (norm_arguments, combine_arguments), strict=True)
+    for (plain, (into, which)), arguments in of_each:
         expected = list(plain(*arguments))
         wanted = expected.pop(which)
         filled = torch.full((*stack, 3 * ROWS, ELEMENTS), 7.0, device=device)

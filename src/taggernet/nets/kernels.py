@@ -29,13 +29,15 @@ def _tanh(t, HALF: tl.constexpr):
     """tanh, with HALF in one instruction whose error is smaller than that of rounding to bfloat16."""
     if FAST and HALF:
         return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [t], dtype=tl.float32, is_pure=True, pack=1)
+    t = t * TWICE_LOG2E
     if FAST:
-        power = tl.inline_asm_elementwise(
-            "ex2.approx.ftz.f32 $0, $1; add.f32 $0, $0, 0f3F800000; rcp.approx.ftz.f32 $0, $0;", "=f,f",
-            [t * TWICE_LOG2E], dtype=tl.float32, is_pure=True, pack=1,
+        share = tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1; add.f32 $0, $0, 0f3F800000; rcp.approx.ftz.f32 $0, $0;", "=f,f", [t],
+            dtype=tl.float32, is_pure=True, pack=1,
         )  # fmt: skip
-        return 1.0 - 2.0 * power
-    return 1.0 - 2.0 / (1.0 + tl.exp2(t * TWICE_LOG2E))
+    else:
+        share = 1.0 / (1.0 + tl.exp2(t))
+    return 1.0 - 2.0 * share
 
 
 @triton.jit

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 
 class Linear(nn.Module):
-    """x W, computed in the weight's own dtype: training hands in bfloat16 copies of float32 masters.
+    """x W, computed in the weight's own dtype: training hands in the upper halves of float32 weights.
 
     No bias: a normalisation follows every product and would remove it.
     """

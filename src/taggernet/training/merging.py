@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from taggernet.nets import fused
 from taggernet.nets.fused import INTO
 
 aten = torch.ops.aten
@@ -39,7 +40,7 @@ def compiler_options() -> dict[str, Any] | None:
 
         def uuid(self) -> object:
             """What the cache of compiled code knows it by."""
-            return get_hash_for_files((__file__,))
+            return get_hash_for_files((__file__, fused.__file__))
 
     # Rows padded to 128 bytes would only be copied back: the kernels of nets/fused.py want them dense.
     return {
@@ -127,7 +128,7 @@ def merge_gradients(graph: fx.Graph) -> int:
 
 
 def _makers(stack: fx.Node) -> list[fx.Node] | None:
-    """The operations, all of one kind, whose result the parts of a stack are, if they can write into it."""
+    """The operations whose results the parts of a stack are, if they can write into it."""
     if not _is_call(stack, aten.cat.default) or len(stack.args) != 2:
         return None
     parts: Any = stack.args[0]
@@ -153,8 +154,8 @@ def write_into_stacks(graph: fx.Graph) -> int:
         makers = _makers(cat)
         if makers is None:
             continue
-        value, place = _value(cat), {node: i for i, node in enumerate(graph.nodes)}
-        with graph.inserting_before(min(makers, key=place.__getitem__)):
+        value = _value(cat)
+        with graph.inserting_before(min(makers)):  # the first in the graph
             stack = graph.call_function(
                 aten.empty.memory_format, (list(value.shape),), {"dtype": value.dtype, "device": value.device}
             )

@@ -1,7 +1,7 @@
-"""A float32 number in two halves: the bfloat16 nearest to it, and the 16 bits that this one lacks.
+"""A float32 number in two halves: the bfloat16 nearest to it, and the 16 bits that this one lacks; and one in 16 bits.
 
 The products read the first half, Adam both: together they are the float32 weight to the last bit, and the copy that the
-products need costs no memory of its own.
+products need costs no memory of its own. Adam's mean square is what 16 bits must do for.
 """
 
 from __future__ import annotations

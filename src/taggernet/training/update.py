@@ -3,9 +3,9 @@
 # S seeds · every tensor of weights and moments is stacked (S, ...)
 
 Weights, moments and all arithmetic outside the matrix products are float32. In bfloat16 the products read the upper
-half of each matrix, and Adam keeps the lower half beside it (training/packing.py); gradients are bfloat16 then, and so
-is what is kept of their average between two updates. Everything an update needs beyond the weights is a function of
-the step counter, so on CUDA the whole update is captured once and replayed.
+half of each matrix, and Adam keeps the lower half beside it (training/packing.py); gradients are bfloat16 then, and of
+their averages 16 bits are kept between two updates. Everything an update needs beyond the weights is a function of the
+step counter, so on CUDA the whole update is captured once and replayed.
 """
 
 from __future__ import annotations
@@ -114,25 +114,25 @@ class Update:
         self.device = keys.word.device
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.names = list(state.weights)
-        self.masters = [state.weights[name] for name in self.names]
-        self.packed = [half and is_matrix(name) for name in self.names]
-        parts = zip(self.masters, self.packed, strict=True)
-        halves = [parted(w.detach()) if packed else (w, None) for w, packed in parts]
+        items = state.weights.items()
+        halves = [parted(w.detach()) if half and is_matrix(name) else (w, None) for name, w in items]
         self.live = [high.requires_grad_() for high, _ in halves]
         """What the products read: the upper half of a matrix in bfloat16, or the float32 weight itself."""
         self.low = [low for _, low in halves]
-        moments = zip(state.first_moment.values(), self.packed, strict=True)
-        self.moments = [m.to(torch.bfloat16) if packed else m for m, packed in moments]
+        """The lower half beside it; None where the weight is whole, and so are its moments."""
+        moments = zip(state.first_moment.values(), self.low, strict=True)
+        self.moments = [m if low is None else m.to(torch.bfloat16) for m, low in moments]
         sizes = zip(state.second_moment.values(), self.low, strict=True)
         self.sizes = [v if low is None else shortened(v, torch.zeros_like(low), torch.tensor(0)) for v, low in sizes]
         self.behind = False
         """Whether updates were done that the state does not show yet."""
-        self.unclipped = torch.ones(len(self.masters[0]), device=self.device)
+        seeds = len(self.live[0])
+        self.unclipped = torch.ones(seeds, device=self.device)
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
-        self.costs = torch.zeros(buffer, 3, len(self.masters[0]), device=self.device)
+        self.costs = torch.zeros(buffer, 3, seeds, device=self.device)
         self.compiled, self.rehearsed = compiled, not compiled
         on_gpu = compiled and self.device.type == "cuda"
-        self.alone = on_gpu and len(self.masters[0]) == 1 and isinstance(objective, Objective)
+        self.alone = on_gpu and seeds == 1 and isinstance(objective, Objective)
         """Whether to leave out the dimension of seeds, of which there is one: plain matrices compile to better code."""
         self.graph: torch.cuda.CUDAGraph | None = None
         self._cost_of: Callable[[list[Tensor], Tensor], Costs] = self._cost
