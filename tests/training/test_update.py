@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -12,13 +13,14 @@ from torch import Tensor, nn
 from toys import toy
 
 from taggernet.randomness import Key
+from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.config import OptimiserConfig
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FreshSource, Part
-from taggernet.training.update import TrainState, Update, by_seed, clip_factors, learning_rate
+from taggernet.training.update import TrainState, Update, by_seed, clip_factors, learning_rate, relative_rate
 
 
 def rate_oracle(c: OptimiserConfig, step: int) -> float:
@@ -107,14 +109,18 @@ def source(key: Key) -> FreshSource:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"weight_decay": 0.3},
+    [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"weight_decay": 0.3}, {"lower_layers": 1, "lower_rate": 0.2},
+     {"lower_layers": 2, "lower_rate": 0.0}, {"lower_layers": 1, "lower_rate": 0.3, "v_rate": 2.0, "weight_decay": 0.2},
      {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5, "weight_decay": 0.1}],
 )  # fmt: skip
 def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
-    """25 updates of two seeds, each against torch.optim.AdamW on the same cost; only matrices decay."""
+    """25 updates of two seeds, each against torch.optim.AdamW on the same cost; only matrices decay.
+
+    The names stand for layer 0, the variance and layer 1.
+    """
     config = OptimiserConfig(lr=0.05, batch=1, updates=25, beta1=0.8, beta2=0.95, eps=1e-6, **options)
     torch.manual_seed(1)
-    targets = {"part.weight": torch.randn(2, 4, 3), "w": torch.randn(2, 1, 5), "part2.bias": torch.randn(2, 1, 3)}
+    targets = {"part.weight": torch.randn(2, 4, 3), "w": torch.randn(2, 1, 5), "bias.0": torch.randn(2, 1, 3)}
     keys = Key.of([3, 4])
     state = TrainState.fresh({name: torch.zeros_like(t) for name, t in targets.items()}, ema=config.ema > 0)
     update = Update(Bowl(targets), source(keys), state, config, keys, Part.of(1), buffer=25)
@@ -126,9 +132,10 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
         average = [torch.zeros_like(p) for p in parameters]
         groups = [{"params": [p], "weight_decay": 0.0} for p in parameters]
         groups[0]["weight_decay"] = config.weight_decay
+        relative = [config.lower_rate if config.lower_layers > layer else 1.0 for layer in (0, 1)]
         adam = torch.optim.AdamW(groups, lr=1.0, betas=(0.8, 0.95), eps=1e-6)
         for step in range(25):
-            for group, factor in zip(adam.param_groups, (1, config.v_rate, 1), strict=True):
+            for group, factor in zip(adam.param_groups, (relative[0], config.v_rate, relative[1]), strict=True):
                 group["lr"] = factor * rate_oracle(config, step)
             adam.zero_grad()
             x = source(keys).batch(torch.tensor(step)).x[seed : seed + 1]
@@ -146,6 +153,18 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
                 torch.testing.assert_close(state.evaluated[name][seed], average[index], rtol=1e-4, atol=1e-6)
             else:
                 assert state.evaluated[name] is state.weights[name]
+
+
+def test_lower_layers_are_those_of_the_first_phase() -> None:
+    """What a first phase has trained is what a second one of two more layers calls its three lower layers."""
+    first, second = (
+        {name: w.shape for name, w in Tagger(replace(recipe(name).model, shape=(4, 4))).named_parameters()}
+        for name in ("texture-mnist-2", "texture-mnist-2-labels-1k")
+    )
+    config = OptimiserConfig(lower_layers=3, lower_rate=0.5)
+    shared = {name for name, shape in second.items() if first.get(name) == shape}
+    slower = {name for name in second if relative_rate(config, name) == 0.5}
+    assert slower == shared - {"w"}
 
 
 class HalfBowl(Objective):
@@ -204,7 +223,8 @@ def test_more_updates_than_the_buffer_holds_are_refused() -> None:
     ("options", "words"),
     [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
      ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
-     ({"weight_decay": -0.1}, "weight_decay=-0.1")],
+     ({"weight_decay": -0.1}, "weight_decay=-0.1"), ({"lower_rate": -0.1}, "lower_rate=-0.1"),
+     ({"lower_layers": -1}, "lower_layers=-1")],
 )  # fmt: skip
 def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):

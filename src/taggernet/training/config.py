@@ -67,6 +67,11 @@ class OptimiserConfig:
     v_rate: float = 1.0
     """Real inputs: learning rate of the variance v, relative to that of everything else. As v = exp(asinh(w)), Adam
     takes 1 / (2 v lr) updates to bring it down to v, however soon a smaller one would fit."""
+    lower_layers: int = 0
+    """How many layers, counted from the input and each with its decoder, have a rate of their own: in a second phase
+    those that the first has trained; 0: none."""
+    lower_rate: float = 1.0
+    """Their learning rate, relative to that of the layers above."""
     beta1: float = 0.9
     """Adam's memory of the gradient."""
     beta2: float = 0.999

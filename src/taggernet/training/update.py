@@ -11,6 +11,7 @@ step counter, so on CUDA the whole update is captured once and replayed.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,6 +89,23 @@ def is_matrix(name: str) -> bool:
     return name.endswith(".weight")
 
 
+def layer_of(name: str) -> float:
+    """The layer, from 0 next to the input, that a parameter leads to or back from; infinity: the topmost."""
+    if name.endswith("top_scale"):
+        return math.inf
+    found = re.search(r"\b(encoder|bias|decoder|combine)\.(\d+)", name)
+    if found is None:
+        return 0.0
+    return float(int(found[2]) + (found[1] != "combine"))
+
+
+def relative_rate(config: OptimiserConfig, name: str) -> float:
+    """The learning rate of a parameter, in units of the run's."""
+    if name == VARIANCE:
+        return config.v_rate
+    return config.lower_rate if layer_of(name) < config.lower_layers else 1.0
+
+
 def by_seed(factor: Tensor, tensor: Tensor) -> Tensor:
     """A factor per seed (S,), shaped to multiply (S, ...)."""
     return factor.reshape(-1, *[1] * (tensor.ndim - 1))
@@ -114,6 +132,7 @@ class Update:
         self.device = keys.word.device
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.names = list(state.weights)
+        self.rates = [relative_rate(config, name) for name in self.names]
         items = state.weights.items()
         halves = [parted(w.detach()) if half and is_matrix(name) else (w, None) for name, w in items]
         self.live = [high.requires_grad_() for high, _ in halves]
@@ -160,7 +179,7 @@ class Update:
         v = [v if low is None else lengthened(v) for v, low in zip(self.sizes, self.low, strict=True)]
         t = (step + 1).to(torch.float32)
         rate = learning_rate(c, step)
-        kept = 1 - rate * c.weight_decay
+        decay = rate * c.weight_decay
         rate = rate / (1 - c.beta1**t)
         correction = torch.rsqrt(1 - c.beta2**t)
         torch._foreach_lerp_(m, g, 1 - c.beta1)
@@ -171,11 +190,14 @@ class Update:
         torch._foreach_add_(size, c.eps)
         change = torch._foreach_div(m, size)
         torch._foreach_mul_(change, rate)
-        if c.v_rate != 1 and VARIANCE in self.names:
-            change[self.names.index(VARIANCE)].mul_(c.v_rate)
+        for own, relative in zip(change, self.rates, strict=True):
+            if relative != 1:
+                own.mul_(relative)
         weights = [live if low is None else joined(live, low) for live, low in zip(self.live, self.low, strict=True)]
         if c.weight_decay:
-            torch._foreach_mul_([w for w, name in zip(weights, self.names, strict=True) if is_matrix(name)], kept)
+            for weight, name, relative in zip(weights, self.names, self.rates, strict=True):
+                if is_matrix(name):
+                    weight.mul_(1 - relative * decay)
         torch._foreach_sub_(weights, change)
         if state.average:
             torch._foreach_lerp_(list(state.average.values()), weights, 1 - c.ema)
