@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
 from taggernet.plain import check_plain_tensor, check_unmasked
 from taggernet.randomness import Key
-from taggernet.tag import Grouping, Mapping, State, run, start
+from taggernet.tag import Grouping, Mapping, State, run, start, step
 from taggernet.tag.likelihood import wide
 from taggernet.tagger_config import LARGEST, TaggerConfig
 
@@ -59,9 +61,22 @@ class Tagger(nn.Module):
         mean = torch.full((self.config.elements,), self.config.mean, device=key.word.device)
         return start(batch, groups, mean, key, first)
 
-    def iterate(self, x_tilde: Float[Tensor, "*S B N"], state: State, iterations: int) -> Iterator[State]:
-        """The states after iterations 1 .. T; everything they know of the input is x~."""
-        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations)
+    def iterate(
+        self, x_tilde: Float[Tensor, "*S B N"], state: State, iterations: int, dropout: Dropout | None = None
+    ) -> Iterator[State]:
+        """The states after iterations 1 .. T; everything they know of the input is x~.
+
+        ``dropout`` is for the last of them, on the Ladder's way up to the classes.
+        """
+        if dropout is None:
+            yield from run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations)
+            return
+        if not isinstance(self.mapping, LadderMapping):
+            raise ValueError("this mapping of your own cannot leave units out: set class_dropout to 0")
+        for i in range(iterations):
+            mapping = partial(self.mapping, dropout=dropout) if i == iterations - 1 else self.mapping
+            state = step(mapping, self.likelihood, x_tilde, state, self.v)
+            yield state
 
     def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""

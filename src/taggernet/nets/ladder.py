@@ -22,6 +22,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets import fused
+from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Norm, NormKind, is_batch, make_norm, may_fuse, rectified, scaled
 from taggernet.tag.mapping import Mapped
@@ -77,16 +78,19 @@ class Ladder(nn.Module):
         self.decoder = nn.ModuleList(Linear(high, low) for low, high in upward)
         self.combine = nn.ModuleList(Combinator(width, gate) for width in widths)
 
-    def forward(self, h: Float[Tensor, "*S R W"]) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
-        """The reconstruction of level 0 and the topmost representation."""
+    def forward(
+        self, h: Float[Tensor, "*S R W"], dropout: Dropout | None = None
+    ) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
+        """The reconstruction of level 0 and the topmost representation; dropout only touches the way up."""
         half = self.decoder[0].weight.dtype == torch.bfloat16
         lateral = [h]
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
+            x = project(dropped(dropout, h, level - 1))
             if level == len(self.encoder) and self.top_scale is not None:
-                z, pre = scaled(self.norm, project(h), self.top_scale, self.top_scale * bias)
+                z, pre = scaled(self.norm, x, self.top_scale, self.top_scale * bias)
                 h = torch.softmax(pre, dim=-1)
             else:
-                z, h = rectified(self.norm, project(h), bias)
+                z, h = rectified(self.norm, x, bias)
             lateral.append(z)
         estimate = self._denoised(-1, lateral[-1], h, half)
         for level in reversed(range(len(self.decoder))):
@@ -128,9 +132,9 @@ class LadderMapping(nn.Module):
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
 
-    def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
+    def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Mapped:
         _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
-        u, top = self.ladder(h)
+        u, top = self.ladder(h, dropout)
         z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
         if self.heads == "plain":
             return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)

@@ -20,7 +20,8 @@ RANGES: dict[str, tuple[int, int] | str] = {
     "log_every": _SOME, "evaluate_every": _COUNT, "evaluate_scenes": _COUNT, "checkpoint_every": _COUNT,
     "resident": _COUNT,
     "groups": (1, MAX_GROUPS), "test_groups": (1, MAX_GROUPS), "iterations": (1, MAX_ITERATIONS),
-    "test_iterations": (1, MAX_ITERATIONS), "evaluation_batch": _BATCH, "class_cost": _ANY, "seeds": (1, 1000),
+    "test_iterations": (1, MAX_ITERATIONS), "evaluation_batch": _BATCH, "class_cost": _ANY,
+    "class_dropout": _SHARE, "seeds": (1, 1000),
     "first_seed": (0, 2**63 - 1),
 }  # fmt: skip
 """Integers: the least and the most. Floats: positive, a share in [0, 1), or any number from 0."""

@@ -136,6 +136,9 @@ class Config:
     """Share of an iteration in the denoising cost, relative to the next one's; 1: all alike (the paper)."""
     class_cost: float = 0.0
     """Weight of the classification cost of the last iteration."""
+    class_dropout: float = 0.0
+    """Share of units left out at every level on the way up to the classes, in the last iteration of the pass that the
+    classification cost sees; 0: none (the paper)."""
     start_from: str = ""
     """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
     seeds: int = 1

@@ -136,7 +136,9 @@ class _Training:
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
         half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
         self.update = Update(
-            Objective(model, config.groups, config.iterations, config.class_cost, config.discount),
+            Objective(
+                model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout
+            ),
             datasets.source(config, device, self.seeds, part, train_scenes),
             self.state,
             config.optimiser,

@@ -11,9 +11,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from taggernet.nets.dropout import Dropout
 from taggernet.randomness import Key
 from taggernet.tag import State
 from taggernet.tagger import Tagger
+
+
+LABELLED, DROPOUT = 1, 2
+"""Streams of their own beside that of the noise; numbers, as a compiled update cannot fold a name."""
 
 
 class Batch(NamedTuple):
@@ -43,11 +48,18 @@ class Objective(nn.Module):
     """The cost of a batch as a function of the weights, the batch and the random keys alone."""
 
     def __init__(
-        self, model: Tagger, groups: int, iterations: int, class_cost: float = 0.0, discount: float = 1.0
+        self,
+        model: Tagger,
+        groups: int,
+        iterations: int,
+        class_cost: float = 0.0,
+        discount: float = 1.0,
+        class_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
         self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
+        self.class_dropout = class_dropout
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares = [power / sum(powers) for power in powers]
         """Of each iteration in the denoising cost; all alike without a discount."""
@@ -57,14 +69,15 @@ class Objective(nn.Module):
         model = self.model
         x_tilde = model.corruption.apply(batch.x, noise, first)
         start = model.start(batch.x.shape[-2], self.groups, masks, first)
-        states = list(model.iterate(x_tilde, start, self.iterations))
+        both = batch.classes is not None and batch.labelled is None
+        states = list(model.iterate(x_tilde, start, self.iterations, self._dropout(noise, first) if both else None))
         costs = [model.cost(batch.x, state).mean((-2, -1)) for state in states]
         denoising = torch.stack([share * cost for share, cost in zip(self.shares, costs, strict=True)]).sum(0)
         if batch.classes is None:
             return Costs(denoising, denoising, torch.zeros_like(denoising))
         last = states[-1]
         if batch.labelled is not None:
-            last = self._last(batch.labelled, noise.fold(1), masks.fold(1), first)
+            last = self._last(batch.labelled, noise.fold(LABELLED), masks.fold(LABELLED), first)
         log_p = torch.log(model.class_probabilities(last).clamp(min=1e-7))
         # Cross-entropy of the last iteration's classes; two digits share the target.
         classification = -log_p.gather(-1, batch.classes).mean((-2, -1))
@@ -74,5 +87,11 @@ class Objective(nn.Module):
         """The state of the last iteration on corrupted labelled scenes."""
         x_tilde = self.model.corruption.apply(x, noise, first)
         state = self.model.start(x.shape[-2], self.groups, masks, first)
-        *_, last = self.model.iterate(x_tilde, state, self.iterations)
+        *_, last = self.model.iterate(x_tilde, state, self.iterations, self._dropout(noise, first))
         return last
+
+    def _dropout(self, key: Key, first: int) -> Dropout | None:
+        """What the last iteration leaves out where classes are learned from it."""
+        if not self.class_dropout:
+            return None
+        return Dropout(self.class_dropout, key.fold(DROPOUT), first * self.groups)
