@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
+from taggernet.nets.reader import Reader
 from taggernet.plain import check_plain_tensor, check_unmasked
 from taggernet.randomness import Key
 from taggernet.tag import Grouping, Mapping, State, run, start, step
@@ -42,10 +43,13 @@ class Tagger(nn.Module):
         self.config = config
         gate = config.gate if config.gate != "auto" else ("plain" if config.kind == "binary" else "stable")
         if mapping is None:
-            widths = config.widths + ((config.classes + 1,) if config.classes else ())
-            top = "softmax" if config.classes else config.top
+            on_top = config.classes > 0 and not config.class_widths
+            widths = config.widths + ((config.classes + 1,) if on_top else ())
+            top = "softmax" if on_top else config.top
             heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
-            mapping = LadderMapping(config.elements, widths, config.norm, gate, top, heads, config.norm_eps)
+            mapping = LadderMapping(
+                config.elements, widths, config.norm, gate, top, heads, config.norm_eps, _reader(config)
+            )
         self.mapping = mapping
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
@@ -204,6 +208,14 @@ class Tagger(nn.Module):
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.shared_statistics = True
+
+
+def _reader(config: TaggerConfig) -> Reader | None:
+    if not config.class_widths:
+        return None
+    return Reader(
+        config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
+    )
 
 
 def _array(x: object) -> Float[np.ndarray, "..."]:

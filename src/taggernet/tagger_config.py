@@ -58,6 +58,11 @@ class TaggerConfig:
     """The user's value that the model sees as 0."""
     scale: float = 1.0
     """What one unit of the model's input is in the user's units."""
+    class_widths: tuple[int, ...] = ()
+    """Widths of layers of their own that read a group's class from what the mapping sees of it; empty: the classes are
+    the Ladder's topmost level (the paper)."""
+    class_input: Literal["features", "masks"] = "features"
+    """With class_widths: all that the mapping sees of a group, or the group's masks alone."""
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
@@ -83,6 +88,7 @@ class TaggerConfig:
             raise ValueError(
                 f"widths={self.widths} makes too large a Ladder: give at most {MAX_LEVELS} levels of {MAX_WIDTH}"
             )
+        self._check_class_widths()
         if not _integers([self.classes]):
             raise TypeError(f"classes={self.classes!r} is not an integer: give the number of classes, or 0 for none")
         if self.classes < 0:
@@ -92,6 +98,20 @@ class TaggerConfig:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "widths", widths)
         object.__setattr__(self, "classes", int(self.classes))
+
+    def _check_class_widths(self) -> None:
+        widths = _integers(self.class_widths)
+        if self.class_widths and (not widths or min(widths) < 1):
+            raise ValueError(
+                f"class_widths={self.class_widths} are not widths: give positive integers, e.g. (2000, 500), or none"
+            )
+        if len(widths) > MAX_LEVELS or max(widths, default=1) > MAX_WIDTH:
+            raise ValueError(
+                f"class_widths={self.class_widths} are too many or too wide: at most {MAX_LEVELS} of {MAX_WIDTH}"
+            )
+        if widths and not self.classes:
+            raise ValueError(f"class_widths={widths} were given, but there are no classes: set classes, e.g. 10")
+        object.__setattr__(self, "class_widths", widths)
 
     def _check_numbers(self) -> None:
         self.corruption  # noqa: B018  checks the noise level

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,8 +13,7 @@ from torch import Tensor
 from taggernet.randomness import Key
 
 
-@dataclass(frozen=True)
-class Dropout:
+class Dropout(NamedTuple):
     """Each unit is zero with probability ``rate``, and what is left is larger by as much as is missing."""
 
     rate: float | Tensor
@@ -23,16 +22,12 @@ class Dropout:
     first: int = 0
     """Index of the first row among those of all processes."""
 
-    def __call__(self, h: Float[Tensor, "*S R F"], level: int) -> Float[Tensor, "*S R F"]:
-        key = self.key.fold(level)
-        drawn = key.uniform(*h.shape[key.word.ndim :], start=self.first * h.shape[-1])
-        scale = (drawn >= self.rate) / (1 - self.rate)
-        return h * scale.to(h.dtype)
 
-
-def dropped(dropout: Dropout | None, h: Tensor, level: int) -> Tensor:
-    """h as the next level sees it."""
-    return h if dropout is None else dropout(h, level)
-
-
-__all__ = ["Dropout", "dropped"]
+def dropped(dropout: Dropout | None, h: Float[Tensor, "*S R F"], level: int) -> Float[Tensor, "*S R F"]:
+    """h as the level above this one sees it."""
+    if dropout is None:
+        return h
+    key = dropout.key.fold(level)
+    drawn = key.uniform(*h.shape[key.word.ndim :], start=dropout.first * h.shape[-1])
+    scale = (drawn >= dropout.rate) / (1 - dropout.rate)
+    return h * scale.to(h.dtype)

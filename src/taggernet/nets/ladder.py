@@ -25,6 +25,7 @@ from taggernet.nets import fused
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Norm, NormKind, is_batch, make_norm, may_fuse, rectified, scaled
+from taggernet.nets.reader import Reader
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -121,6 +122,7 @@ class LadderMapping(nn.Module):
         top: Top = "softmax",
         heads: Heads = "normalised",
         eps: float = 1e-10,
+        reader: Reader | None = None,
     ) -> None:
         super().__init__()
         self.elements, self.heads = elements, heads
@@ -131,10 +133,16 @@ class LadderMapping(nn.Module):
         self.norm = make_norm(norm, eps)
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
+        self.reader = reader
+        """What hands out classes in the place of the Ladder's topmost level."""
 
     def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Mapped:
         _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
-        u, top = self.ladder(h, dropout)
+        if self.reader is None:
+            u, top = self.ladder(h, dropout)
+        else:
+            u, _ = self.ladder(h)
+            top = self.reader(features, dropout)
         z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
         if self.heads == "plain":
             return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)

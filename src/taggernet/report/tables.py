@@ -51,7 +51,9 @@ def quick(config: Config) -> Config:
     texture = config.data.name.startswith("texture")
     return replace(
         config,
-        model=replace(config.model, widths=tuple(max(8, w // 50) for w in config.model.widths)),
+        model=replace(
+            config.model, widths=_narrow(config.model.widths), class_widths=_narrow(config.model.class_widths)
+        ),
         data=replace(
             config.data,
             train=400 if texture else 200,
@@ -63,6 +65,10 @@ def quick(config: Config) -> Config:
         optimiser=replace(config.optimiser, batch=20, updates=20, warmup=min(config.optimiser.warmup, 5)),
         runtime=replace(config.runtime, log_every=10, evaluate_every=0, evaluate_scenes=100, checkpoint_every=0),
     )
+
+
+def _narrow(widths: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(8, width // 50) for width in widths)
 
 
 def sized(config: Config, seeds: int, toy: bool, device: str) -> Config:

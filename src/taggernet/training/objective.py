@@ -16,7 +16,6 @@ from taggernet.randomness import Key
 from taggernet.tag import State
 from taggernet.tagger import Tagger
 
-
 LABELLED, DROPOUT = 1, 2
 """Streams of their own beside that of the noise; numbers, as a compiled update cannot fold a name."""
 

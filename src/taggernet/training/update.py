@@ -91,7 +91,7 @@ def is_matrix(name: str) -> bool:
 
 def layer_of(name: str) -> float:
     """The layer, from 0 next to the input, that a parameter leads to or back from; infinity: the topmost."""
-    if name.endswith("top_scale"):
+    if name.endswith("top_scale") or ".reader." in name:
         return math.inf
     found = re.search(r"\b(encoder|bias|decoder|combine)\.(\d+)", name)
     if found is None:

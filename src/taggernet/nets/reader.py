@@ -1,0 +1,60 @@
+"""Layers of their own between a group and its classes, for when the Ladder's upper levels hold something else.
+
+# S seeds (optional) · R rows = B x K · N elements · C classes and 'no class'
+
+On textures the Ladder's upper levels describe the texture of a group, which is what denoising needs, and next to
+nothing of its outline (docs/LOG.md); classes read from there have to be learned against what was learned before. A
+reader looks at the same rows as the mapping, or at the masks among them alone, and leaves the Ladder as it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.linear import Linear, per_feature
+from taggernet.nets.norm import NormKind, make_norm, rectified, scaled
+
+Reads = Literal["features", "masks"]
+
+
+class Reader(nn.Module):
+    """h_l = relu(norm(h_{l-1} W_l) + b_l), and at the top softmax(c (norm(h W) + b)): the Ladder's encoder, alone."""
+
+    def __init__(
+        self,
+        elements: int,
+        widths: Sequence[int],
+        classes: int,
+        reads: Reads = "features",
+        norm: NormKind = "batch",
+        eps: float = 1e-10,
+    ) -> None:
+        super().__init__()
+        self.elements, self.reads = elements, reads
+        sizes = [(4 if reads == "features" else 2) * elements, *widths, classes + 1]
+        self.layers = nn.ModuleList(Linear(low, high) for low, high in itertools.pairwise(sizes))
+        self.biases = nn.ParameterList(per_feature(width, 0.0) for width in sizes[1:])
+        self.scale = per_feature(classes + 1, 1.0)
+        self.norm = make_norm(norm, eps)
+
+    def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Float[Tensor, "*S R C"]:
+        h = features if self.reads == "features" else self._masks(features)
+        *below, last = zip(self.layers, self.biases, strict=True)
+        for level, (project, bias) in enumerate(below):
+            _, h = rectified(self.norm, project(dropped(dropout, h, level)), bias, lateral=False)
+        project, bias = last
+        x = project(dropped(dropout, h, len(below)))
+        _, pre = scaled(self.norm, x, self.scale, self.scale * bias, lateral=False)
+        return torch.softmax(pre, dim=-1)
+
+    def _masks(self, features: Tensor) -> Tensor:
+        """m and L(m) of [z, m, delta z, L(m)]."""
+        n = self.elements
+        return torch.cat([features[..., n : 2 * n], features[..., 3 * n :]], dim=-1)
