@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from taggernet.nets import LadderMapping, MLPMapping
+from taggernet.nets.dropout import Dropout
 from taggernet.randomness import Key
 from taggernet.recipes import recipe
+from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training.objective import Batch, Objective
 
@@ -60,6 +63,36 @@ def test_labels_of_other_scenes_and_of_the_scenes_themselves(model: Tagger) -> N
     assert float(own.denoising) == pytest.approx(float(apart.denoising), rel=1e-6)
     for found in (apart, own):
         assert float(found.total) == pytest.approx(float(found.denoising + 0.25 * found.classification), rel=1e-6)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_dropout_touches_the_last_iteration_that_classes_are_learned_from(model: Tagger, apart: bool) -> None:
+    x, others = torch.rand(5, 16), torch.rand(5, 16)
+    classes = torch.tensor([[0], [2], [1], [0], [1]])
+    batch = Batch(x, others, classes) if apart else Batch(x, classes=classes)
+    plain = Objective(model, 2, 3, class_cost=0.25)(batch, NOISE, MASKS)
+    thinned = Objective(model, 2, 3, class_cost=0.25, class_dropout=0.5)(batch, NOISE, MASKS)
+    assert float(plain.classification) != float(thinned.classification)
+    noise, masks, seen = (NOISE.fold(1), MASKS.fold(1), others) if apart else (NOISE, MASKS, x)
+    dropout = Dropout(0.5, noise.fold(2))
+    *_, before, _ = states(model, seen, noise, masks)
+    features_of_last = features(model.likelihood, model.corruption.apply(seen, noise), before, model.v)
+    assert isinstance(model.mapping, LadderMapping)
+    top = model.mapping(features_of_last.flatten(0, 1), dropout).top
+    assert top is not None
+    p = model.class_probabilities(before._replace(top=top.reshape(5, 2, -1)))
+    expected = -p.gather(-1, classes).log().mean()
+    assert float(thinned.classification) == pytest.approx(float(expected), rel=1e-5)
+    if apart:
+        assert float(thinned.denoising) == float(plain.denoising)
+    without = Objective(model, 2, 3, class_cost=0.25, class_dropout=0.5)(Batch(x), NOISE, MASKS)
+    assert float(without.total) == pytest.approx(float(plain.denoising), rel=1e-6), "no labels: nothing is left out"
+
+
+def test_a_mapping_of_ones_own_cannot_leave_units_out() -> None:
+    model = Tagger(TaggerConfig(shape=(4, 4)), MLPMapping(16, (8,)))
+    with pytest.raises(ValueError, match="set class_dropout to 0"):
+        list(model.iterate(torch.rand(2, 16), model.start(2, 2, MASKS), 2, Dropout(0.5, NOISE)))
 
 
 def test_a_discount_beyond_its_range_is_refused() -> None:
