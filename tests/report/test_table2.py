@@ -85,6 +85,8 @@ def test_both_label_counts_share_their_first_phase_in_memory(trained: Trained, t
     np.testing.assert_allclose(parts, record["test"]["error"])
     assert np.shape(record["groups"]["counts"]) == (2, 4, 4)
     assert np.sum(record["groups"]["counts"]) == 2 * 30 * 4, "every group of every scene, for both seeds"
+    assert np.shape(record["training_scenes"]["error"]) == (2, 2)
+    assert record["training_scenes"]["scenes"] == 400
     assert text == (tmp_path / "table2.md").read_text()
     assert spread([100 * row[-1] for row in record["test"]["error"]], 2) in text
 
@@ -94,6 +96,10 @@ def test_both_label_counts_share_their_first_phase_in_memory(trained: Trained, t
     make(tmp_path, None, FEW, ALL)
     assert trained.names[3:] == [FIRST, FEW], "what is missing is made again, from a first phase made again"
     stale = json.loads((tmp_path / f"{FEW}.json").read_text())
+    del stale["first_phase"]["optimiser"]["weight_decay"]
+    (tmp_path / f"{FEW}.json").write_text(json.dumps(stale))
+    make(tmp_path, None, FEW)
+    assert len(trained.names) == 5, "a record older than a field is one with its default"
     stale["first_phase"]["optimiser"]["lr"] = 1.0
     (tmp_path / f"{FEW}.json").write_text(json.dumps(stale))
     make(tmp_path, None, FEW)
@@ -124,6 +130,11 @@ def test_a_baseline_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "89.0 ± 0.2" in text
     monkeypatch.setattr(table2, "run_baseline", lambda config: pytest.fail("its record is there"))
     assert make(tmp_path, None, "mlp-texture-mnist-1-1k") == text
+    path = tmp_path / "mlp-texture-mnist-1-1k.json"
+    older = json.loads(path.read_text())
+    del older["config"]["optimiser"]["weight_decay"], older["config"]["permuted"]
+    path.write_text(json.dumps(older))
+    assert make(tmp_path, None, "mlp-texture-mnist-1-1k") == text, "a record older than a field is one with its default"
 
 
 def test_rows_must_name_something(tmp_path: Path) -> None:

@@ -124,7 +124,12 @@ def kept(config: Config, path: Path) -> Record | None:
     if not path.exists():
         return None
     found = read_json(path)
-    return None if differing_fields(config, from_json({**found["config"], "runtime": {}}, path)) else found
+    return found if is_of(config, found["config"], path) else None
+
+
+def is_of(config: Config, recorded: Record, path: Path) -> bool:
+    """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
+    return not differing_fields(config, from_json({**recorded, "runtime": {}}, path))
 
 
 def row_record(run: Run, begin: float) -> Record:
