@@ -26,7 +26,7 @@ from taggernet.nets.norm import BatchNorm
 from taggernet.nets.reader import Reader
 from taggernet.plain import check_plain_tensor, check_unmasked
 from taggernet.randomness import Key
-from taggernet.tag import Grouping, Mapping, State, run, start, step
+from taggernet.tag import Grouping, Mapping, State, run, start
 from taggernet.tag.likelihood import wide
 from taggernet.tagger_config import LARGEST, TaggerConfig
 
@@ -72,15 +72,12 @@ class Tagger(nn.Module):
 
         ``dropout`` is for the last of them, on the Ladder's way up to the classes.
         """
-        if dropout is None:
-            yield from run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations)
-            return
-        if not isinstance(self.mapping, LadderMapping):
-            raise ValueError("this mapping of your own cannot leave units out: set class_dropout to 0")
-        for i in range(iterations):
-            mapping = partial(self.mapping, dropout=dropout) if i == iterations - 1 else self.mapping
-            state = step(mapping, self.likelihood, x_tilde, state, self.v)
-            yield state
+        last = None
+        if dropout is not None:
+            if not isinstance(self.mapping, LadderMapping):
+                raise ValueError("this mapping of your own cannot leave units out: set class_dropout to 0")
+            last = partial(self.mapping, dropout=dropout)
+        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 
     def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from taggernet.nets import fused
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import Norm, NormKind, is_batch, make_norm, may_fuse, rectified, scaled
+from taggernet.nets.norm import Norm, NormKind, activated, is_batch, make_norm, may_fuse, rectified, scaled
 from taggernet.nets.reader import Reader
 from taggernet.tag.mapping import Mapped
 
@@ -86,12 +86,8 @@ class Ladder(nn.Module):
         half = self.decoder[0].weight.dtype == torch.bfloat16
         lateral = [h]
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
-            x = project(dropped(dropout, h, level - 1))
-            if level == len(self.encoder) and self.top_scale is not None:
-                z, pre = scaled(self.norm, x, self.top_scale, self.top_scale * bias)
-                h = torch.softmax(pre, dim=-1)
-            else:
-                z, h = rectified(self.norm, x, bias)
+            scale = self.top_scale if level == len(self.encoder) else None
+            z, h = activated(self.norm, project(dropped(dropout, h, level - 1)), bias, scale)
             lateral.append(z)
         estimate = self._denoised(-1, lateral[-1], h, half)
         for level in reversed(range(len(self.decoder))):

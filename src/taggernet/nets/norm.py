@@ -85,6 +85,14 @@ def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = Tru
     return z, z * scale + bias
 
 
+def activated(norm: Norm, x: Rows, bias: Tensor, scale: Tensor | None, lateral: bool = True) -> tuple[Rows, Rows]:
+    """z = norm(x) and relu(z + bias), or with a ``scale`` softmax(scale (z + bias)): a level of an encoder."""
+    if scale is None:
+        return rectified(norm, x, bias, lateral)
+    z, pre = scaled(norm, x, scale, scale * bias, lateral)
+    return z, torch.softmax(pre, dim=-1)
+
+
 def is_batch(norm: Norm) -> bool:
     return isinstance(norm, BatchNorm)
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import NormKind, make_norm, rectified, scaled
+from taggernet.nets.norm import NormKind, activated, make_norm
 
 Reads = Literal["features", "masks"]
 
@@ -46,13 +46,10 @@ class Reader(nn.Module):
 
     def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Float[Tensor, "*S R C"]:
         h = features if self.reads == "features" else self._masks(features)
-        *below, last = zip(self.layers, self.biases, strict=True)
-        for level, (project, bias) in enumerate(below):
-            _, h = rectified(self.norm, project(dropped(dropout, h, level)), bias, lateral=False)
-        project, bias = last
-        x = project(dropped(dropout, h, len(below)))
-        _, pre = scaled(self.norm, x, self.scale, self.scale * bias, lateral=False)
-        return torch.softmax(pre, dim=-1)
+        for level, (project, bias) in enumerate(zip(self.layers, self.biases, strict=True), start=1):
+            scale = self.scale if level == len(self.layers) else None
+            _, h = activated(self.norm, project(dropped(dropout, h, level - 1)), bias, scale, lateral=False)
+        return h
 
     def _masks(self, features: Tensor) -> Tensor:
         """m and L(m) of [z, m, delta z, L(m)]."""

@@ -17,21 +17,20 @@ import torch
 from taggernet.baselines import BaselineConfig, run_baseline
 from taggernet.baselines import quick as quick_baseline
 from taggernet.baselines.row import plain as plain_baseline
-from taggernet.evaluation import evaluate_weights
 from taggernet.report.answers import answers_record
 from taggernet.report.label_curve import label_curve_figure
 from taggernet.report.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from taggernet.report.table2_page import label_curve, table2
-from taggernet.report.tables import Record, is_of, kept, plain, row_record, sized
+from taggernet.report.tables import Record, figures_of, is_of, kept, plain, row_record, sized
 from taggernet.storage import read_json, write_json
-from taggernet.tagger import Tagger
 from taggernet.training import Config, train
 from taggernet.training.datasets import split
 from taggernet.training.loop import Run
 
-TRAINING_SCENES = 5_000
-
 __all__ = ["ROWS", "reproduce_table2", "table2"]
+
+TRAINING_SCENES = 5_000
+"""How many of the scenes it was trained on a second phase is evaluated on."""
 
 
 def reproduce_table2(
@@ -98,14 +97,8 @@ def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, r
 
 def _on_training_scenes(run: Run) -> Record:
     """The figures on the first training scenes: far below those of the test, they say what was learned by heart."""
-    config = run.config
-    scenes = split(config.data, "train")[:TRAINING_SCENES]
-    model = Tagger(config.model).to(next(iter(run.weights.values())).device)
-    figures = evaluate_weights(
-        model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations,
-        batch=config.evaluation_batch,
-    ).figures()  # fmt: skip
-    return {"scenes": len(scenes), **figures}
+    scenes = split(run.config.data, "train")[:TRAINING_SCENES]
+    return {"scenes": len(scenes), **figures_of(run, scenes)}
 
 
 def _second_is_kept(config: Config, first: Config, results: Path) -> bool:

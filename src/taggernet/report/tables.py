@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from taggernet.data import coincident
+from taggernet.data import Scenes, coincident
 from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import recipe
 from taggernet.report.charts import generalisation_figure
@@ -132,17 +132,20 @@ def is_of(config: Config, recorded: Record, path: Path) -> bool:
     return not differing_fields(config, from_json({**recorded, "runtime": {}}, path))
 
 
+def figures_of(run: Run, scenes: Scenes) -> Record:
+    """The figures of a finished run on these scenes, per seed and iteration."""
+    config = run.config
+    return evaluate_weights(
+        Tagger(config.model).to(next(iter(run.weights.values())).device), run.weights, scenes,
+        groups=config.test_groups, iterations=config.test_iterations, batch=config.evaluation_batch,
+    ).figures()  # fmt: skip
+
+
 def row_record(run: Run, begin: float) -> Record:
     """Test and validation figures of a finished run, per seed and iteration."""
     config = run.config
-    model = Tagger(config.model).to(next(iter(run.weights.values())).device)
     scenes = {name: split(config.data, name) for name in ("valid", "test")}
-    figures = {}
-    for name in scenes:
-        figures[name] = evaluate_weights(
-            model, run.weights, scenes[name], groups=config.test_groups, iterations=config.test_iterations,
-            batch=config.evaluation_batch,
-        ).figures()  # fmt: skip
+    figures = {name: figures_of(run, part) for name, part in scenes.items()}
     return {
         "config": plain(config),
         "environment": environment(),

@@ -86,10 +86,11 @@ def run(
     state: State,
     v: Tensor,
     iterations: int,
+    last: Mapping | None = None,
 ) -> Iterator[State]:
-    """The states after iterations 1 .. T."""
-    for _ in range(iterations):
-        state = step(mapping, likelihood, x_tilde, state, v)
+    """The states after iterations 1 .. T; ``last`` takes the mapping's place in the last of them."""
+    for i in range(1, iterations + 1):
+        state = step(mapping if last is None or i < iterations else last, likelihood, x_tilde, state, v)
         yield state
 
 
