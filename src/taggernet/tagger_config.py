@@ -101,7 +101,8 @@ class TaggerConfig:
 
     def _check_class_widths(self) -> None:
         widths = _integers(self.class_widths)
-        if self.class_widths and (not widths or min(widths) < 1):
+        given = isinstance(self.class_widths, list | tuple)
+        if not given or len(widths) < len(self.class_widths) or min(widths, default=1) < 1:
             raise ValueError(
                 f"class_widths={self.class_widths} are not widths: give positive integers, e.g. (2000, 500), or none"
             )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.reader import Reader
 from taggernet.randomness import Key
 from taggernet.tagger import Tagger, TaggerConfig
+from taggernet.training.config import Config
 from taggernet.training.seeds import carry_over, initial_weights
 
 N, R, C = 5, 12, 3
@@ -107,6 +110,24 @@ def test_a_model_with_a_reader_groups_as_it_did_before() -> None:
 def test_bad_settings_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         TaggerConfig(**options)
+
+
+@pytest.mark.parametrize("widths", [None, 0, 500, "500", [7, 5.5], [True]])
+def test_widths_in_a_file_that_are_none(widths: Any, tmp_path: Path) -> None:
+    """What a config.json may hold, past the types that tests check."""
+    folder = Tagger(TaggerConfig(shape=(4, 4), widths=(8, 4), classes=3, class_widths=(7,))).save(tmp_path)
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    content["model"]["class_widths"] = widths
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="class_widths"):
+        Tagger.load(folder)
+
+
+@pytest.mark.parametrize("share", [1.0, -0.1, float("nan")])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match=rf"class_dropout={share} is not a share of units: choose 0"):
+        Config(class_dropout=share)
 
 
 def test_dropout_leaves_out_its_share_and_keeps_the_mean() -> None:

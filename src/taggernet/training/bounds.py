@@ -11,7 +11,7 @@ from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS
 MANY = 10**12
 _COUNT, _SOME = (0, MANY), (1, MANY)
 _BATCH = (1, 10**6)
-_POSITIVE, _SHARE, _ANY = "positive", "share", "any"
+_POSITIVE, _SHARE, _PART, _ANY = "positive", "share", "part", "any"
 
 RANGES: dict[str, tuple[int, int] | str] = {
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": (1, 255), "size": _SOME, "labels": _COUNT,
@@ -21,10 +21,10 @@ RANGES: dict[str, tuple[int, int] | str] = {
     "resident": _COUNT,
     "groups": (1, MAX_GROUPS), "test_groups": (1, MAX_GROUPS), "iterations": (1, MAX_ITERATIONS),
     "test_iterations": (1, MAX_ITERATIONS), "evaluation_batch": _BATCH, "class_cost": _ANY,
-    "class_dropout": _SHARE, "seeds": (1, 1000),
+    "class_dropout": _PART, "seeds": (1, 1000),
     "first_seed": (0, 2**63 - 1),
 }  # fmt: skip
-"""Integers: the least and the most. Floats: positive, a share in [0, 1), or any number from 0."""
+"""Integers: the least and the most. Floats: positive, a share or a part in [0, 1), or any number from 0."""
 
 
 def check_fields(record: Any) -> None:
@@ -61,5 +61,7 @@ def _check_range(name: str, value: Any, allowed: tuple[int, int] | str) -> None:
         raise ValueError(f"{name}={value} must be positive and finite")
     elif allowed == _SHARE and not 0 <= value < 1:
         raise ValueError(f"{name}={value} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999")
+    elif allowed == _PART and not 0 <= value < 1:
+        raise ValueError(f"{name}={value} is not a share of units: choose 0 (none) or a number below 1, e.g. 0.3")
     elif allowed == _ANY and not 0 <= value < math.inf:
         raise ValueError(f"{name}={value} must not be negative, and finite")
