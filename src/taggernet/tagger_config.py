@@ -61,8 +61,9 @@ class TaggerConfig:
     class_widths: tuple[int, ...] = ()
     """Widths of layers of their own that read a group's class from what the mapping sees of it; empty: the classes are
     the Ladder's topmost level (the paper)."""
-    class_input: Literal["features", "masks"] = "features"
-    """With class_widths: all that the mapping sees of a group, or the group's masks alone."""
+    class_input: Literal["features", "evidence", "masks"] = "features"
+    """With class_widths: all that the mapping sees of a group (features), its mask and how likely each element is under
+    it (evidence), or its mask alone (masks)."""
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():

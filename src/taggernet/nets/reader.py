@@ -4,7 +4,7 @@
 
 On textures the Ladder's upper levels describe the texture of a group, which is what denoising needs, and next to
 nothing of its outline (docs/LOG.md); classes read from there have to be learned against what was learned before. A
-reader looks at the same rows as the mapping, or at the masks among them alone, and leaves the Ladder as it was.
+reader looks at the same rows as the mapping, or at a part of them, and leaves the Ladder as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import NormKind, activated, make_norm
 
-Reads = Literal["features", "masks"]
+Reads = Literal["features", "evidence", "masks"]
+"""All that the mapping sees of a group, [z, m, delta z, L(m)]; or m and L(m) of it; or its mask m alone."""
 
 
 class Reader(nn.Module):
@@ -38,20 +39,21 @@ class Reader(nn.Module):
     ) -> None:
         super().__init__()
         self.elements, self.reads = elements, reads
-        sizes = [(4 if reads == "features" else 2) * elements, *widths, classes + 1]
+        sizes = [{"features": 4, "evidence": 2, "masks": 1}[reads] * elements, *widths, classes + 1]
         self.layers = nn.ModuleList(Linear(low, high) for low, high in itertools.pairwise(sizes))
         self.biases = nn.ParameterList(per_feature(width, 0.0) for width in sizes[1:])
         self.scale = per_feature(classes + 1, 1.0)
         self.norm = make_norm(norm, eps)
 
     def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Float[Tensor, "*S R C"]:
-        h = features if self.reads == "features" else self._masks(features)
+        h = self._seen(features)
         for level, (project, bias) in enumerate(zip(self.layers, self.biases, strict=True), start=1):
             scale = self.scale if level == len(self.layers) else None
             _, h = activated(self.norm, project(dropped(dropout, h, level - 1)), bias, scale, lateral=False)
         return h
 
-    def _masks(self, features: Tensor) -> Tensor:
-        """m and L(m) of [z, m, delta z, L(m)]."""
-        n = self.elements
-        return torch.cat([features[..., n : 2 * n], features[..., 3 * n :]], dim=-1)
+    def _seen(self, features: Tensor) -> Tensor:
+        if self.reads == "features":
+            return features
+        _, m, _, likelihood_ratio = features.split(self.elements, dim=-1)
+        return m if self.reads == "masks" else torch.cat([m, likelihood_ratio], dim=-1)
