@@ -159,7 +159,7 @@ def test_lower_layers_are_those_of_the_first_phase() -> None:
     """What a first phase has trained is what a second one of two more layers calls its three lower layers."""
     first, second = (
         {name: w.shape for name, w in Tagger(replace(recipe(name).model, shape=(4, 4))).named_parameters()}
-        for name in ("texture-mnist-2", "texture-mnist-2-labels-1k")
+        for name in ("texture-mnist-2", "texture-mnist-2-top-labels-1k")
     )
     config = OptimiserConfig(lower_layers=3, lower_rate=0.5)
     shared = {name for name, shape in second.items() if first.get(name) == shape}

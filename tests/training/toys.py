@@ -73,9 +73,10 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
     """A recipe with everything kept but its size, its epsilons (see above) and a rate that suits few updates."""
     full = recipe(name)
     texture = full.data.name != "shapes"
+    widths, class_widths = (tuple(max(6, w // 100) for w in ws) for ws in (full.model.widths, full.model.class_widths))
     return replace(
         full,
-        model=replace(full.model, widths=tuple(max(6, w // 100) for w in full.model.widths), norm_eps=SOFT_NORM),
+        model=replace(full.model, widths=widths, class_widths=class_widths, norm_eps=SOFT_NORM),
         data=replace(
             full.data, train=400 if texture else 60, valid=20, test=20, labels=min(full.data.labels // 20, 200)
         ),

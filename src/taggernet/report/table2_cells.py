@@ -14,9 +14,10 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-ROWS = ("tagger", "baselines", "best", "compact", "permuted", "curve")
-"""The parts: the paper's Tagger, its baselines, our recipe, the shipped model's, shuffled elements, errors over the
-number of labels."""
+ROWS = ("tagger", "baselines", "best", "top", "compact", "permuted", "curve")
+"""The parts: the paper's Tagger, its baselines, our recipe, classes on top of the Ladder, the shipped model's, shuffled
+elements, errors over the number of labels."""
+VARIANTS = ("best", "top", "compact")
 
 
 @dataclass(frozen=True)
@@ -56,29 +57,27 @@ def tagger_cells() -> list[TaggerCell]:
         for labels in sorted(LABELS, key=lambda n: (n not in TABLE_LABELS, -n)):
             rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
             like = 50_000 if labels >= 10_000 else 1_000
-            found.append(_second(recipe(tagger_name(digits, like)), first, labels, rows))
-    for variant, digits, labels in itertools.product(("best", "compact"), DIGITS, TABLE_LABELS):
-        first_of, name = first_name(digits, variant), tagger_name(digits, labels, variant)
-        if first_of in RECIPES and name in RECIPES:
-            found.append(_second(recipe(name), recipe(first_of), labels, (variant,)))
-    first = _permuted(recipe(first_name(2)))
+            config = recipe(tagger_name(digits, like))
+            config = replace(config, data=replace(config.data, labels=labels))
+            found.append(_second(config, tagger_name(digits, labels), first, rows))
+    for variant, digits, labels in itertools.product(VARIANTS, DIGITS, TABLE_LABELS):
+        name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
+        if name in RECIPES:
+            first = recipe(own if own in RECIPES else first_name(digits))
+            found.append(_second(recipe(name), name, first, (variant,)))
+    first = _permuted(recipe(first_name(2)), first_name(2, "permuted"))
     for labels in TABLE_LABELS:
-        found.append(_second(_permuted(recipe(tagger_name(2, labels))), first, labels, ("permuted",)))
+        name = tagger_name(2, labels, "permuted")
+        found.append(_second(_permuted(recipe(tagger_name(2, labels)), name), name, first, ("permuted",)))
     return found
 
 
-def _second(config: Config, first: Config, labels: int, rows: tuple[str, ...]) -> TaggerCell:
-    config = replace(
-        config,
-        recipe=f"{first.recipe}-labels-{shorthand(labels)}",
-        data=replace(config.data, labels=labels),
-        start_from=first.recipe,
-    )
-    return TaggerCell(config, first, rows)
+def _second(config: Config, name: str, first: Config, rows: tuple[str, ...]) -> TaggerCell:
+    return TaggerCell(replace(config, recipe=name, start_from=first.recipe), first, rows)
 
 
-def _permuted(config: Config) -> Config:
-    return replace(config, recipe=f"{config.recipe}-permuted", data=replace(config.data, permuted=True))
+def _permuted(config: Config, name: str) -> Config:
+    return replace(config, recipe=name, data=replace(config.data, permuted=True))
 
 
 def baseline_cells() -> list[BaselineCell]:
@@ -112,11 +111,12 @@ def wanted(cell: TaggerCell | BaselineCell, rows: Sequence[str]) -> bool:
 
 def chosen_families(rows: Sequence[str]) -> list[tuple[Config, list[Config]]]:
     """Every first phase that is named, or from which a wanted second phase starts, with those second phases."""
+    families: dict[str, list[TaggerCell]] = {}
+    for cell in tagger_cells():
+        families.setdefault(cell.first.recipe, []).append(cell)
     found = []
-    for _, cells in itertools.groupby(tagger_cells(), key=lambda cell: cell.first.recipe):
-        family = list(cells)
-        first = family[0].first
+    for name, family in families.items():
         seconds = [cell.config for cell in family if wanted(cell, rows)]
-        if seconds or any(fnmatchcase(first.recipe, pattern) for pattern in rows):
-            found.append((first, seconds))
+        if seconds or any(fnmatchcase(name, pattern) for pattern in rows):
+            found.append((family[0].first, seconds))
     return found
