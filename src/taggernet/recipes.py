@@ -171,9 +171,7 @@ def texture_mnist_2_compact_labels_50k() -> Config:
     """The same, phase 2 with all labels, read on top of the Ladder."""
     base = _with_labels(texture_mnist_2_compact(), 50_000)
     base = _on_top(base, base.recipe, (1000, 500, 250, 125), class_cost=1.0)
-    return replace(
-        base, optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0)
-    )
+    return replace(base, optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0))
 
 
 RECIPES: dict[str, Callable[[], Config]] = {

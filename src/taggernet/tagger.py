@@ -66,17 +66,23 @@ class Tagger(nn.Module):
         return start(batch, groups, mean, key, first)
 
     def iterate(
-        self, x_tilde: Float[Tensor, "*S B N"], state: State, iterations: int, dropout: Dropout | None = None
+        self,
+        x_tilde: Float[Tensor, "*S B N"],
+        state: State,
+        iterations: int,
+        dropout: Dropout | None = None,
+        reader_alone: bool = False,
     ) -> Iterator[State]:
         """The states after iterations 1 .. T; everything they know of the input is x~.
 
-        ``dropout`` is for the last of them, on the Ladder's way up to the classes.
+        ``dropout`` is for the last of them, on the Ladder's way up to the classes; ``reader_alone`` keeps the
+        gradient of its classes inside the layers that read them.
         """
         last = None
-        if dropout is not None:
+        if dropout is not None or reader_alone:
             if not isinstance(self.mapping, LadderMapping):
                 raise ValueError("this mapping of your own cannot leave units out: set class_dropout to 0")
-            last = partial(self.mapping, dropout=dropout)
+            last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 
     def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:

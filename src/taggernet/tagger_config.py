@@ -113,6 +113,11 @@ class TaggerConfig:
             )
         if widths and not self.classes:
             raise ValueError(f"class_widths={widths} were given, but there are no classes: set classes, e.g. 10")
+        if self.class_input != "features" and not widths:
+            raise ValueError(
+                f"class_input={self.class_input!r} was given, but the classes are the Ladder's topmost level: set "
+                "class_widths, e.g. (1000, 500)"
+            )
         object.__setattr__(self, "class_widths", widths)
 
     def _check_numbers(self) -> None:

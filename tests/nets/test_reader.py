@@ -107,7 +107,8 @@ def test_a_model_with_a_reader_groups_as_it_did_before() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [({"class_widths": (7,)}, "no classes: set classes"), ({"classes": 3, "class_widths": (0,)}, "are not widths"),
-     ({"classes": 3, "class_widths": (10**9,)}, "too wide")],
+     ({"classes": 3, "class_widths": (10**9,)}, "too wide"),
+     ({"classes": 3, "class_input": "masks"}, "set class_widths, e.g.")],
 )  # fmt: skip
 def test_bad_settings_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
@@ -130,6 +131,11 @@ def test_widths_in_a_file_that_are_none(widths: Any, tmp_path: Path) -> None:
 def test_a_share_that_is_none_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match=rf"class_dropout={share} is not a share of units: choose 0"):
         Config(class_dropout=share)
+
+
+def test_a_reach_without_a_reader_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"set model.class_widths, e.g. \(1000, 500\)"):
+        Config(class_reach="reader")
 
 
 def test_dropout_leaves_out_its_share_and_keeps_the_mean() -> None:

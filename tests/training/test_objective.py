@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 import torch
+from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
 from taggernet.nets.dropout import Dropout
@@ -11,7 +14,7 @@ from taggernet.randomness import Key
 from taggernet.recipes import recipe
 from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger, TaggerConfig
-from taggernet.training.objective import Batch, Objective
+from taggernet.training.objective import Batch, Costs, Objective
 
 NOISE, MASKS = Key.of(0).fold("noise"), Key.of(0).fold("masks")
 
@@ -87,6 +90,41 @@ def test_dropout_touches_the_last_iteration_that_classes_are_learned_from(model:
         assert float(thinned.denoising) == float(plain.denoising)
     without = Objective(model, 2, 3, class_cost=0.25, class_dropout=0.5)(Batch(x), NOISE, MASKS)
     assert float(without.total) == pytest.approx(float(plain.denoising), rel=1e-6), "no labels: nothing is left out"
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_class_cost_for_the_reader_alone_leaves_the_groups_to_the_denoising_cost(apart: bool) -> None:
+    """The values are the same, the reader's gradient too; everything else learns as if there were no labels."""
+    torch.manual_seed(0)
+    config = TaggerConfig(
+        shape=(4, 4), kind="real", widths=(12, 8), classes=3, class_widths=(7,), class_input="masks", v_start=0.3
+    )
+    model = Tagger(config)
+    with torch.no_grad():
+        for weights in model.mapping.parameters():
+            weights.add_(0.3 * torch.randn_like(weights))
+    x, others = torch.rand(5, 16), torch.rand(5, 16)
+    classes = torch.tensor([[0], [2], [1], [0], [1]])
+    batch = Batch(x, others, classes) if apart else Batch(x, classes=classes)
+
+    def gradients(objective: Objective, batch: Batch) -> tuple[Costs, dict[str, Tensor | None]]:
+        model.zero_grad()
+        costs = objective(batch, NOISE, MASKS)
+        costs.total.backward()
+        return costs, {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
+
+    everywhere, wide = gradients(Objective(model, 2, 3, 0.25, class_dropout=0.2), batch)
+    kept, narrow = gradients(Objective(model, 2, 3, 0.25, class_dropout=0.2, class_reach="reader"), batch)
+    _, unlabelled = gradients(Objective(model, 2, 3), Batch(x))
+    assert everywhere == kept
+    reached = 0
+    for name, gradient in narrow.items():
+        expected = (wide if "reader" in name else unlabelled)[name]
+        assert gradient is not None, name
+        assert expected is not None, name
+        torch.testing.assert_close(gradient, expected, msg=name)
+        reached += "reader" not in name and not torch.allclose(gradient, cast(Tensor, wide[name]))
+    assert reached > 5, "with class_reach='all' the classes bend the groups"
 
 
 def test_a_mapping_of_ones_own_cannot_leave_units_out() -> None:

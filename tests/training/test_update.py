@@ -224,6 +224,7 @@ def test_more_updates_than_the_buffer_holds_are_refused() -> None:
     [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
      ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
      ({"weight_decay": -0.1}, "weight_decay=-0.1"), ({"lower_rate": -0.1}, "lower_rate=-0.1"),
+     ({"lower_rate": 0.5}, "was given for no layers: set lower_layers"),
      ({"lower_layers": -1}, "lower_layers=-1")],
 )  # fmt: skip
 def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:

@@ -132,13 +132,16 @@ class LadderMapping(nn.Module):
         self.reader = reader
         """What hands out classes in the place of the Ladder's topmost level."""
 
-    def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Mapped:
+    def forward(
+        self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, reader_alone: bool = False
+    ) -> Mapped:
+        """``reader_alone``: what is learned from the classes stays in the reader."""
         _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
         if self.reader is None:
             u, top = self.ladder(h, dropout)
         else:
             u, _ = self.ladder(h)
-            top = self.reader(features, dropout)
+            top = self.reader(features.detach() if reader_alone else features, dropout)
         z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
         if self.heads == "plain":
             return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)

@@ -55,5 +55,5 @@ class Reader(nn.Module):
     def _seen(self, features: Tensor) -> Tensor:
         if self.reads == "features":
             return features
-        _, m, _, likelihood_ratio = features.split(self.elements, dim=-1)
+        m, likelihood_ratio = features[..., self.elements : 2 * self.elements], features[..., 3 * self.elements :]
         return m if self.reads == "masks" else torch.cat([m, likelihood_ratio], dim=-1)

@@ -104,7 +104,9 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
     rows = []
     for digits in DIGITS:
         names = {title: [baseline_name(m, digits, n) for n in TABLE_LABELS] for m, title in METHODS.items()}
-        names |= {VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "top", "compact")}
+        names |= {
+            VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "top", "compact")
+        }
         for title, (all_labels, few) in names.items():
             there = [name for name in (all_labels, few) if name in records]
             if there or (linked and all_labels in PUBLISHED):

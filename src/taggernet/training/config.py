@@ -83,6 +83,8 @@ class OptimiserConfig:
         check_fields(self)
         if not self.v_rate >= 0:
             raise ValueError(f"v_rate={self.v_rate} must not be negative: 1 treats v like every other weight")
+        if self.lower_rate != 1 and not self.lower_layers:
+            raise ValueError(f"lower_rate={self.lower_rate} was given for no layers: set lower_layers, e.g. 3")
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,9 @@ class Config:
     class_dropout: float = 0.0
     """Share of units left out at every level on the way up to the classes, in the last iteration of the pass that the
     classification cost sees; 0: none (the paper)."""
+    class_reach: Literal["all", "reader"] = "all"
+    """What the classification cost trains: everything down to the groups (the paper), or with model.class_widths the
+    layers that read them alone, so that few labels do not bend the groups."""
     start_from: str = ""
     """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
     seeds: int = 1
@@ -154,6 +159,11 @@ class Config:
             raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
+        if self.class_reach == "reader" and not self.model.class_widths:
+            raise ValueError(
+                "class_reach='reader' was given, but nothing reads the classes beside the Ladder: set "
+                "model.class_widths, e.g. (1000, 500), or class_reach to 'all'"
+            )
 
     @property
     def seed_list(self) -> list[int]:

@@ -137,7 +137,13 @@ class _Training:
         half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
         self.update = Update(
             Objective(
-                model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout
+                model,
+                config.groups,
+                config.iterations,
+                config.class_cost,
+                config.discount,
+                config.class_dropout,
+                config.class_reach,
             ),
             datasets.source(config, device, self.seeds, part, train_scenes),
             self.state,

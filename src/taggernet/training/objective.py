@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -54,11 +55,12 @@ class Objective(nn.Module):
         class_cost: float = 0.0,
         discount: float = 1.0,
         class_dropout: float = 0.0,
+        class_reach: Literal["all", "reader"] = "all",
     ) -> None:
         super().__init__()
         self.model = model
         self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
-        self.class_dropout = class_dropout
+        self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares = [power / sum(powers) for power in powers]
         """Of each iteration in the denoising cost; all alike without a discount."""
@@ -69,7 +71,9 @@ class Objective(nn.Module):
         x_tilde = model.corruption.apply(batch.x, noise, first)
         start = model.start(batch.x.shape[-2], self.groups, masks, first)
         both = batch.classes is not None and batch.labelled is None
-        states = list(model.iterate(x_tilde, start, self.iterations, self._dropout(noise, first) if both else None))
+        states = list(
+            self._iterate(x_tilde, start, noise, first) if both else model.iterate(x_tilde, start, self.iterations)
+        )
         costs = [model.cost(batch.x, state).mean((-2, -1)) for state in states]
         denoising = torch.stack([share * cost for share, cost in zip(self.shares, costs, strict=True)]).sum(0)
         if batch.classes is None:
@@ -86,8 +90,12 @@ class Objective(nn.Module):
         """The state of the last iteration on corrupted labelled scenes."""
         x_tilde = self.model.corruption.apply(x, noise, first)
         state = self.model.start(x.shape[-2], self.groups, masks, first)
-        *_, last = self.model.iterate(x_tilde, state, self.iterations, self._dropout(noise, first))
+        *_, last = self._iterate(x_tilde, state, noise, first)
         return last
+
+    def _iterate(self, x_tilde: Tensor, state: State, noise: Key, first: int) -> Iterator[State]:
+        """The pass that classes are learned from."""
+        return self.model.iterate(x_tilde, state, self.iterations, self._dropout(noise, first), self.reader_alone)
 
     def _dropout(self, key: Key, first: int) -> Dropout | None:
         """What the last iteration leaves out where classes are learned from it."""
