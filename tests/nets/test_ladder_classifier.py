@@ -14,7 +14,7 @@ from taggernet.nets.ladder_classifier import LadderClassifier, default_lambdas
 from taggernet.randomness import Key
 
 WIDTHS = (6, 5, 4, 3)
-LABELLED, UNLABELLED = 7, 9
+ROWS = 9
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -42,9 +42,9 @@ class CostsOf(nn.Module):
 
 def batch(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(LABELLED, WIDTHS[0], generator=generator)
-    classes = torch.randint(WIDTHS[-1], (LABELLED, 2), generator=generator)
-    return x, classes, torch.randn(UNLABELLED, WIDTHS[0], generator=generator)
+    x = torch.randn(ROWS, WIDTHS[0], generator=generator)
+    classes = torch.randint(WIDTHS[-1], (ROWS, 2), generator=generator)
+    return x, classes, torch.randn(ROWS, WIDTHS[0], generator=generator)
 
 
 def numpy_costs(
@@ -134,6 +134,12 @@ def test_labelled_and_unlabelled_rows_do_not_share_statistics() -> None:
     _, other_labelled = model.costs(5 * x + 2, classes, unlabelled, noise)
     torch.testing.assert_close(other_unlabelled, classification)
     torch.testing.assert_close(other_labelled, denoising)
+
+
+def test_parts_of_other_sizes_are_refused() -> None:
+    x, classes, unlabelled = batch()
+    with pytest.raises(ValueError, match="have 8, 9, 9 rows: give as many labelled rows as unlabelled ones"):
+        ladder().costs(x[:-1], classes[:-1], unlabelled, Key.of(0))
 
 
 def test_the_class_cost_is_that_of_the_noisy_path() -> None:

@@ -44,6 +44,34 @@ class Moments(NamedTuple):
     def normalise(self, x: Tensor) -> Tensor:
         return (x - self.mean) * torch.rsqrt(self.variance + EPS)
 
+    def part(self, dimension: int, index: int) -> Moments:
+        return Moments(self.mean.select(dimension, index), self.variance.select(dimension, index))
+
+
+class PartNoise(NamedTuple):
+    """Standard normal noise for the parts of a batch that have a key, none for the others."""
+
+    key: Key
+    """One stream per part, along its last dimension."""
+    noisy: tuple[bool, ...]
+
+    @staticmethod
+    def of(keys: Sequence[Key | None]) -> PartNoise | None:
+        given = [key for key in keys if key is not None]
+        if not given:
+            return None
+        words = [given[0].word if key is None else key.word for key in keys]
+        return PartNoise(Key(torch.stack(words, -1)), tuple(key is not None for key in keys))
+
+    def like(self, z: Tensor, level: int) -> Tensor:
+        """For all values of a level (*S, parts, rows, ...)."""
+        drawn = self.key.fold(level).normal(*z.shape[self.key.word.ndim :])
+        if all(self.noisy):
+            return drawn
+        index = torch.arange(len(self.noisy), device=z.device)
+        with_noise = torch.stack([index == i for i, noisy in enumerate(self.noisy) if noisy]).any(0)
+        return drawn * with_noise.reshape(-1, *[1] * (z.ndim - self.key.word.ndim))
+
 
 class Path(NamedTuple):
     """One part of a batch on its way up: z of the levels 0 .. L, moments of the levels 1 .. L, log p(class)."""
@@ -101,29 +129,41 @@ class Classifier(nn.Module):
     # --- in training -------------------------------------------------------------------------------------
 
     def encode(self, inputs: Sequence[Tensor], keys: Sequence[Key | None]) -> list[Path]:
-        """Parts of a batch through the same products, each normalised by itself, with noise where it has a key."""
-        z = [self._noisy(self.enter(x), key, 0) for x, key in zip(inputs, keys, strict=True)]
-        sizes = [x.shape[-2] for x in inputs]
+        """Parts of a batch, all of one size, through the same products, each normalised by itself, with noise where it
+        has a key. What all of them undergo is done in one go: the parts are a dimension before that of the rows."""
+        if len({x.shape for x in inputs}) > 1:
+            sizes = ", ".join(str(x.shape[-2]) for x in inputs)
+            raise ValueError(f"the parts of a batch have {sizes} rows: give as many labelled rows as unlabelled ones")
+        noise = PartNoise.of(keys)
+        z = self._noisy(torch.stack([self.enter(x) for x in inputs], self.axes(0)[0] - 1), noise, 0)
         levels, moments = [z], []
-        h = torch.cat(z, self.axes(0)[0])
+        h = self._together(0, z)
         for level in range(1, self.levels + 1):
             axes = self.axes(level)
-            values = torch.split(self.project(level, h), sizes, axes[0])
-            found = [Moments.of(part, axes) for part in values]
-            z = [
-                self._noisy(own.normalise(part), key, level) for own, part, key in zip(found, values, keys, strict=True)
-            ]
-            h = self.activate(level, torch.cat(z, axes[0]))
+            values = torch.unflatten(self.project(level, h), axes[0], (len(inputs), -1))
+            found = Moments.of(values, axes)
+            z = self._noisy(found.normalise(values), noise, level)
+            h = self.activate(level, self._together(level, z))
             levels.append(z)
             moments.append(found)
-        tops = torch.split(h, sizes, -2)
-        return [Path([z[part] for z in levels], [m[part] for m in moments], log_p) for part, log_p in enumerate(tops)]
+        tops = torch.unflatten(h, -2, (len(inputs), -1)).unbind(-3)
+        return [
+            Path(
+                [z.select(self.axes(level)[0] - 1, part) for level, z in enumerate(levels)],
+                [found.part(self.axes(level)[0] - 1, part) for level, found in enumerate(moments, start=1)],
+                log_p,
+            )
+            for part, log_p in enumerate(tops)
+        ]
 
-    def _noisy(self, z: Tensor, key: Key | None, level: int) -> Tensor:
+    def _together(self, level: int, z: Tensor) -> Tensor:
+        """The rows of all parts, one part after the other."""
+        rows = self.axes(level)[0]
+        return z.flatten(rows - 1, rows)
+
+    def _noisy(self, z: Tensor, noise: PartNoise | None, level: int) -> Tensor:
         std = self.noise[level]
-        if key is None or not std:
-            return z
-        return z + std * key.fold(level).normal(*z.shape[key.word.ndim :])
+        return z if noise is None or not std else z + std * noise.like(z, level)
 
     def costs(
         self, x: Float[Tensor, "*S B N"], classes: Int[Tensor, "*S B D"], unlabelled: Tensor, noise: Key
