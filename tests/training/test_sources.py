@@ -9,7 +9,7 @@ from toys import fixture_digits, shrunk, toy
 
 from taggernet.data import Scenes
 from taggernet.randomness import Key
-from taggernet.training import datasets
+from taggernet.training import datasets, sources
 from taggernet.training.config import Config, DataConfig
 from taggernet.training.sources import FixedSource, LabelledSource, Part, Rows
 
@@ -54,9 +54,28 @@ def test_a_batch_is_a_function_of_the_step_alone() -> None:
     assert torch.equal(late.batch(torch.tensor(10)).x[0, :, 0], expected)
 
 
-def test_valid_until_is_the_next_epoch() -> None:
-    rows = Rows((numbered(20),), Key.of([0]), Part.of(5))
-    assert [rows.valid_until(step) for step in (0, 3, 4, 9)] == [4, 4, 8, 12]
+@pytest.mark.parametrize(("ahead", "blocks"), [(1, 1), (12, 3), (15, 3), (500, 125)])
+def test_epochs_are_prepared_in_blocks_and_ordered_each_by_itself(
+    ahead: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches do not depend on how many short epochs are prepared at once, nor on where a run goes on."""
+    monkeypatch.setattr(sources, "AHEAD", ahead)
+    key = Key.of([3, 4])
+    rows = Rows((numbered(23),), key, Part.of(5))
+    until = [rows.valid_until(step) for step in (0, 3, 4 * blocks - 1, 4 * blocks)]
+    assert until == [4 * blocks, 4 * blocks, 4 * blocks, 8 * blocks]
+    for step in [*range(40), 501, 7]:
+        if step == rows.valid_until(step - 1) or step in (0, 501, 7):
+            rows.prepare(step)
+        (found,) = rows.draw(torch.tensor(step))
+        order = key.fold(step // 4).permutation(23)
+        assert torch.equal(found[..., 0], order[:, 5 * (step % 4) :][:, :5].float())
+
+
+def test_long_epochs_are_prepared_one_at_a_time() -> None:
+    rows = Rows((numbered(3000),), Key.of([0]), Part.of(5))
+    assert rows.order.shape == (1, 3000)
+    assert [rows.valid_until(step) for step in (0, 599, 600)] == [600, 600, 1200]
 
 
 def source_of(config: Config, part: Part) -> datasets.Source:
@@ -102,7 +121,8 @@ def test_labelled_rows_keep_their_classes() -> None:
         assert torch.equal(batch.labelled[0] + 100, batch.classes[0].float())
         seen += batch.labelled[0, :, 0].tolist()
     assert sorted(seen) == list(range(12))
-    assert source.valid_until(0) == 4, "the shorter of the two epochs"
+    assert source.valid_until(0) == 500, "the shorter of the two blocks of epochs, 125 x 4 and 50 x 10"
+    assert source.valid_until(500) == 1000
 
 
 def test_fresh_texture_scenes_are_drawn_anew() -> None:

@@ -3,7 +3,7 @@
 # S seeds · B batch (this process's part) · N elements · n scenes
 
 ``batch`` is pure tensor work on a step counter, so that it can live inside a captured update; ``prepare`` is
-the host's part, called whenever an epoch may have begun.
+the host's part, called whenever what it has prepared may be used up.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class Source(Protocol):
     def batch(self, step: Tensor) -> Batch: ...
 
 
+AHEAD = 500
+"""Updates for which the orders of short epochs are drawn at once: the device would wait for the host after each."""
+
+
 class Rows:
     """Rows of tensors that lie on the device, in a new random order for each seed and epoch.
 
@@ -60,21 +64,27 @@ class Rows:
                 f"the training set has {self.n} scenes, fewer than a batch of {part.batch}: lower optimiser.batch"
             )
         self.period = self.n // part.batch
-        self.order = torch.zeros(*key.word.shape, self.n, dtype=torch.int64, device=key.word.device)
-        self._epoch = -1
+        self.epochs = max(1, AHEAD // self.period)
+        """How many are prepared at a time."""
+        self.order = torch.zeros(*key.word.shape, self.epochs * self.n, dtype=torch.int64, device=key.word.device)
+        self._prepared = -1
         self._columns = torch.arange(part.first, part.first + part.count, device=key.word.device)
 
     def prepare(self, step: int) -> None:
-        epoch = step // self.period
-        if epoch != self._epoch:
-            self.order.copy_(self.key.fold(epoch).permutation(self.n))
-            self._epoch = epoch
+        block = step // (self.period * self.epochs)
+        if block != self._prepared:
+            epochs = torch.arange(block * self.epochs, (block + 1) * self.epochs, device=self.order.device)
+            each = Key(self.key.word.unsqueeze(-1)).fold(epochs)
+            self.order.copy_(each.permutation(self.n).flatten(-2))
+            self._prepared = block
 
     def valid_until(self, step: int) -> float:
-        return float((step // self.period + 1) * self.period)
+        ahead = self.period * self.epochs
+        return float((step // ahead + 1) * ahead)
 
     def draw(self, step: Tensor) -> tuple[Tensor, ...]:
-        columns = (step % self.period) * self.part.batch + self._columns
+        epoch = step // self.period % self.epochs
+        columns = epoch * self.n + (step % self.period) * self.part.batch + self._columns
         rows = self.order.index_select(-1, columns)
         return tuple(tensor[rows] for tensor in self.tensors)
 

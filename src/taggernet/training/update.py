@@ -309,7 +309,7 @@ class Update:
         self.graph = graph
 
     def advance(self, count: int) -> Tensor:
-        """Do this many updates (they must not cross an epoch) and return their costs (count, 3, S).
+        """Do this many updates (no more than the source has prepared) and return their costs (count, 3, S).
 
         The state's step is up to date afterwards; ask ``settled`` for weights and moments.
         """
