@@ -310,6 +310,24 @@ def test_the_parts_of_the_page(tmp_path: Path) -> None:
     assert "| FC Tagger | 50,000 | 5.00 ± 0.00 | 5.50 ± 0.00 |" in text
     assert "| ConvNet | 50,000 | 12.00 ± 0.00 | 60.00 ± 0.00 |" in text
     assert "Error over the number of labels" not in text, "one point is no curve"
+    assert "What it took" not in text, "records without times"
+
+
+def test_the_time_that_the_records_took(tmp_path: Path) -> None:
+    def made(seconds: float, **machine: str) -> dict[str, Any]:
+        return record([5.0], seconds=seconds, environment={"cpu": "a processor", **machine})
+
+    write(
+        tmp_path,
+        texture_mnist_2_labels_50k=made(90, gpu="a GPU"),
+        ladder_texture_mnist_2_1k=made(120, gpu="a GPU"),
+        mlp_texture_mnist_1_1k=made(60),
+        texture_mnist_2_permuted_labels_50k=made(240, gpu="a GPU"),
+    )
+    text = table2.table2(tmp_path)
+    assert "| the paper's cells | a GPU | 2 | 4 |" in text
+    assert "| the paper's cells | a processor | 1 | 1 |" in text
+    assert "| around the table | a GPU | 1 | 4 |" in text
 
 
 def test_the_curve_over_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ def table2(results: Path) -> str:
         _answers(records),
         _permuted(records),
         _over_labels(label_curve(results)),
+        _times(records),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -248,3 +249,18 @@ def _over_labels(curves: Sequence[Curve]) -> list[str]:
         rows.append([f"TextureMNIST{curve.digits}", curve.method, *cells])
     head = ["data", "method", *(f"{n:,}" for n in LABELS)]
     return _table("Error over the number of labels (%)", head, rows)
+
+
+def _times(records: Records) -> list[str]:
+    """What the records say of their own making: minutes of training, compiling and evaluating."""
+    table = {*PUBLISHED, *(first_name(digits) for digits in DIGITS)}
+    found: dict[tuple[bool, str], list[float]] = {}
+    for name, record in records.items():
+        if "seconds" in record:
+            machine = record["environment"]
+            found.setdefault((name not in table, machine.get("gpu") or machine["cpu"]), []).append(record["seconds"])
+    rows = [
+        ["around the table" if around else "the paper's cells", machine, str(len(seconds)), f"{sum(seconds) / 60:.0f}"]
+        for (around, machine), seconds in sorted(found.items())
+    ]
+    return _table("What it took", ["part", "machine", "runs, all seeds at once", "minutes"], rows)
