@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -92,9 +93,8 @@ def test_dropout_touches_the_last_iteration_that_classes_are_learned_from(model:
     assert float(without.total) == pytest.approx(float(plain.denoising), rel=1e-6), "no labels: nothing is left out"
 
 
-@pytest.mark.parametrize("apart", [True, False])
-def test_a_class_cost_for_the_reader_alone_leaves_the_groups_to_the_denoising_cost(apart: bool) -> None:
-    """The values are the same, the reader's gradient too; everything else learns as if there were no labels."""
+def with_reader() -> Tagger:
+    """All parameters away from their start, all of them to be trained."""
     torch.manual_seed(0)
     config = TaggerConfig(
         shape=(4, 4), kind="real", widths=(12, 8), classes=3, class_widths=(7,), class_input="masks", v_start=0.3
@@ -103,19 +103,60 @@ def test_a_class_cost_for_the_reader_alone_leaves_the_groups_to_the_denoising_co
     with torch.no_grad():
         for weights in model.mapping.parameters():
             weights.add_(0.3 * torch.randn_like(weights))
+    return model
+
+
+def gradients(model: Tagger, objective: Objective, batch: Batch) -> tuple[Costs, dict[str, Tensor | None]]:
+    model.zero_grad()
+    costs = objective(batch, NOISE, MASKS)
+    costs.total.backward()
+    return costs, {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_agreement_is_that_of_two_readings_of_scenes_without_labels(iterations: int) -> None:
+    """The one with all units squared and normalised, and taken for the truth; nothing but the reader learns from it."""
+    model = with_reader()
+    x, others, classes = torch.rand(5, 16), torch.rand(5, 16), torch.tensor([[0], [2], [1], [0], [1]])
+    settings = {"class_cost": 0.25, "class_dropout": 0.4}
+    plain, before = gradients(model, Objective(model, 2, iterations, **settings), Batch(x, others, classes))
+    objective = Objective(model, 2, iterations, **settings, class_agreement=3.0)
+    agreeing, after = gradients(model, objective, Batch(x, others, classes))
+    assert (plain.denoising, plain.classification) == (agreeing.denoising, agreeing.classification)
+
+    with torch.no_grad():
+        x_tilde = model.corruption.apply(x, NOISE)
+        found = [model.start(5, 2, MASKS)]
+        found += model.iterate(x_tilde, found[0], iterations)
+        seen = features(model.likelihood, x_tilde, found[-2], model.v).flatten(0, 1)
+        assert isinstance(model.mapping, LadderMapping)
+        assert model.mapping.reader is not None
+        thinned = model.mapping.reader(seen, Dropout(0.4, NOISE.fold(2))).reshape(5, 2, 4)[..., :3].sum(1).double()
+        whole = found[-1].top.reshape(5, 2, 4)[..., :3].sum(1).double()  # type: ignore[union-attr]
+    entropy = 0.0
+    for row, sure in zip(thinned.numpy(), whole.numpy(), strict=True):
+        truth = sure**2 / (sure**2).sum()
+        entropy -= float((truth * np.log(row / row.sum())).sum()) / 5
+    assert (agreeing.total - plain.total).item() == pytest.approx(0.25 * 3 * entropy, rel=1e-4)
+    for name, gradient in after.items():
+        assert gradient is not None, name
+        assert torch.equal(gradient, cast(Tensor, before[name])) == ("reader" not in name), name
+
+    both = Batch(x, classes=classes)
+    assert objective(both, NOISE, MASKS).total == Objective(model, 2, iterations, **settings)(both, NOISE, MASKS).total
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_class_cost_for_the_reader_alone_leaves_the_groups_to_the_denoising_cost(apart: bool) -> None:
+    """The values are the same, the reader's gradient too; everything else learns as if there were no labels."""
+    model = with_reader()
     x, others = torch.rand(5, 16), torch.rand(5, 16)
     classes = torch.tensor([[0], [2], [1], [0], [1]])
     batch = Batch(x, others, classes) if apart else Batch(x, classes=classes)
 
-    def gradients(objective: Objective, batch: Batch) -> tuple[Costs, dict[str, Tensor | None]]:
-        model.zero_grad()
-        costs = objective(batch, NOISE, MASKS)
-        costs.total.backward()
-        return costs, {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
-
-    everywhere, wide = gradients(Objective(model, 2, 3, 0.25, class_dropout=0.2), batch)
-    kept, narrow = gradients(Objective(model, 2, 3, 0.25, class_dropout=0.2, class_reach="reader"), batch)
-    _, unlabelled = gradients(Objective(model, 2, 3), Batch(x))
+    everywhere, wide = gradients(model, Objective(model, 2, 3, 0.25, class_dropout=0.2), batch)
+    kept, narrow = gradients(model, Objective(model, 2, 3, 0.25, class_dropout=0.2, class_reach="reader"), batch)
+    _, unlabelled = gradients(model, Objective(model, 2, 3), Batch(x))
     assert everywhere == kept
     reached = 0
     for name, gradient in narrow.items():

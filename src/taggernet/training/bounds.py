@@ -21,7 +21,7 @@ RANGES: dict[str, tuple[int, int] | str] = {
     "resident": _COUNT,
     "groups": (1, MAX_GROUPS), "test_groups": (1, MAX_GROUPS), "iterations": (1, MAX_ITERATIONS),
     "test_iterations": (1, MAX_ITERATIONS), "evaluation_batch": _BATCH, "class_cost": _ANY,
-    "class_dropout": _PART, "seeds": (1, 1000),
+    "class_dropout": _PART, "class_agreement": _ANY, "seeds": (1, 1000),
     "first_seed": (0, 2**63 - 1),
 }  # fmt: skip
 """Integers: the least and the most. Floats: positive, a share or a part in [0, 1), or any number from 0."""

@@ -144,6 +144,9 @@ class Config:
     class_reach: Literal["all", "reader"] = "all"
     """What the classification cost trains: everything down to the groups (the paper), or with model.class_widths the
     layers that read them alone, so that few labels do not bend the groups."""
+    class_agreement: float = 0.0
+    """Weight, relative to the classification cost, of how far the classes that are read from scenes without labels with
+    units left out (class_dropout) are from those read with all units; 0: labelled scenes alone teach classes."""
     start_from: str = ""
     """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
     seeds: int = 1
@@ -159,6 +162,11 @@ class Config:
             raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
+        if self.class_agreement and not (self.model.class_widths and self.class_dropout):
+            raise ValueError(
+                f"class_agreement={self.class_agreement} compares classes read with units left out and those read with "
+                "all: set model.class_widths, e.g. (1000, 500), and class_dropout, e.g. 0.3"
+            )
         if self.class_reach == "reader" and not self.model.class_widths:
             raise ValueError(
                 "class_reach='reader' was given, but nothing reads the classes beside the Ladder: set "

@@ -144,6 +144,7 @@ class _Training:
                 config.discount,
                 config.class_dropout,
                 config.class_reach,
+                config.class_agreement,
             ),
             datasets.source(config, device, self.seeds, part, train_scenes),
             self.state,

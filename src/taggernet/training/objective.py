@@ -13,8 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from taggernet.nets.dropout import Dropout
+from taggernet.nets.ladder import LadderMapping
 from taggernet.randomness import Key
 from taggernet.tag import State
+from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger
 
 LABELLED, DROPOUT = 1, 2
@@ -56,11 +58,13 @@ class Objective(nn.Module):
         discount: float = 1.0,
         class_dropout: float = 0.0,
         class_reach: Literal["all", "reader"] = "all",
+        class_agreement: float = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
         self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
         self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
+        self.class_agreement = class_agreement
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares = [power / sum(powers) for power in powers]
         """Of each iteration in the denoising cost; all alike without a discount."""
@@ -84,7 +88,27 @@ class Objective(nn.Module):
         log_p = torch.log(model.class_probabilities(last).clamp(min=1e-7))
         # Cross-entropy of the last iteration's classes; two digits share the target.
         classification = -log_p.gather(-1, batch.classes).mean((-2, -1))
-        return Costs(denoising + self.class_cost * classification, denoising, classification)
+        learned = classification
+        if self.class_agreement and batch.labelled is not None:
+            before, answer = ([start, *states][-2], states[-1])
+            learned = learned + self.class_agreement * self._disagreement(x_tilde, before, answer, noise, first)
+        return Costs(denoising + self.class_cost * learned, denoising, classification)
+
+    def _disagreement(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
+        """Cross-entropy, on scenes without labels, of the classes read with units left out against those read with all.
+
+        The latter are squared and normalised, which makes them surer of themselves, and are taken for the truth: what
+        is learned here stays in the reader.
+        """
+        model, mapping = self.model, self.model.mapping
+        assert isinstance(mapping, LadderMapping)
+        assert mapping.reader is not None
+        truth = model.class_probabilities(answer).detach().square()
+        truth = truth / truth.sum(-1, keepdim=True).clamp(min=1e-30)
+        rows = features(model.likelihood, x_tilde, before, model.v).detach().flatten(-3, -2)
+        top = mapping.reader(rows, self._dropout(noise, first))
+        again = answer._replace(top=torch.unflatten(top, -2, (-1, self.groups)))
+        return -(truth * torch.log(model.class_probabilities(again).clamp(min=1e-7))).sum(-1).mean(-1)
 
     def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
         """The state of the last iteration on corrupted labelled scenes."""
