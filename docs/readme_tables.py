@@ -32,8 +32,8 @@ recipe](results/table1/generalisation-shapes-best.png)). Figure 4: [picture](res
 [PDF](results/table1/figure4.pdf).*"""
 SECOND = """TextureMNIST, test split of 10,000 scenes, errors in percent, the paper's beside ours. `taggernet reproduce
 table2` writes the [records](results/table2) and [all that stands around this table](results/table2/table2.md). A dash
-among our figures is a cell not yet run. Our FC Tagger reads a group's class from its mask, by fresh layers beside the Ladder;
-fresh layers on top of it, as in the paper, have a row of their own ([why](docs/LOG.md)).
+among our figures is a cell not yet run. Our FC Tagger reads a group's class from its mask, by fresh layers beside the
+Ladder; fresh layers on top of it, as in the paper, have a row of their own ([why](docs/LOG.md)).
 
 {table}
 
