@@ -27,7 +27,7 @@ KEY = Key.of(0).fold("masks")
 
 
 @cache
-def model_of(kind: str, norm: str, classes: int = 0) -> Tagger:
+def model_of(kind: str, norm: str, classes: int = 0, **options: Any) -> Tagger:
     """Trained a little, as the combinators of a fresh Ladder are zero, and so is all that follows.
 
     LayerNorm's masks are still nearly flat by then, so its weights are shaken and its masks sharpened.
@@ -37,7 +37,7 @@ def model_of(kind: str, norm: str, classes: int = 0) -> Tagger:
     units = {"offset": 3.0, "scale": 2.0} if kind == "real" else {}
     config = replace(
         config,
-        model=replace(config.model, shape=(4, 5), widths=(32, 16), norm=norm, classes=classes, **units),
+        model=replace(config.model, shape=(4, 5), widths=(32, 16), norm=norm, classes=classes, **units, **options),
         optimiser=replace(config.optimiser, updates=60, batch=50, lr=5e-3, warmup=0),
         runtime=replace(config.runtime, progress=False, device="cpu"),
         class_cost=0.5 if classes else 0.0,
@@ -60,11 +60,12 @@ def inputs(kind: str, batch: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "norm", "classes"),
-    [("binary", "layer", 0), ("binary", "batch", 3), ("real", "layer", 3), ("real", "batch", 0)],
-)
-def test_onnxruntime_agrees(kind: str, norm: str, classes: int, tmp_path: Path) -> None:
-    model = model_of(kind, norm, classes)
+    ("kind", "norm", "classes", "options"),
+    [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
+     ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"})],
+)  # fmt: skip
+def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
+    model = model_of(kind, norm, classes, **options)
     whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
     for batch, groups, iterations in ((7, 2, 5), (100, 4, 5), (2, 5, 1), (3, 3, 8)):
         x = inputs(kind, batch)
