@@ -90,8 +90,8 @@ class Objective(nn.Module):
         classification = -log_p.gather(-1, batch.classes).mean((-2, -1))
         learned = classification
         if self.class_agreement and batch.labelled is not None:
-            before, answer = ([start, *states][-2], states[-1])
-            learned = learned + self.class_agreement * self._disagreement(x_tilde, before, answer, noise, first)
+            before = [start, *states][-2]
+            learned = learned + self.class_agreement * self._disagreement(x_tilde, before, states[-1], noise, first)
         return Costs(denoising + self.class_cost * learned, denoising, classification)
 
     def _disagreement(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
