@@ -95,34 +95,34 @@ def texture_mnist_2() -> Config:
     return _texture(2)
 
 
-def _with_labels(base: Config, labels: int) -> Config:
-    """Phase 2: fresh layers that read a group's class from its mask, and the sum of both costs.
-
-    Give start_from the folder of phase 1. The layers stand beside the Ladder, not on top of it: docs/LOG.md says why.
-    """
-    few = labels == 1_000
+def _second_phase(base: Config, labels: int) -> Config:
+    """What all second phases share: the sum of both costs from the weights of phase 1; start_from names its folder."""
     return replace(
         base,
-        recipe=f"{base.recipe}-labels-{'1k' if few else '50k'}",
-        model=replace(
-            base.model,
-            classes=10,
-            noise=0.18,
-            class_widths=(1000, 500) if few else (2000, 1000, 500),
-            class_input="masks",
-        ),
+        recipe=f"{base.recipe}-labels-{'1k' if labels == 1_000 else '50k'}",
+        model=replace(base.model, classes=10, noise=0.18),
         data=replace(base.data, labels=labels),
         optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=25_000, schedule="cosine", warmup=200),
         iterations=4,
+    )
+
+
+def _with_labels(base: Config, labels: int) -> Config:
+    """Phase 2 with fresh layers that read a group's class from its mask, beside the Ladder (docs/LOG.md says why)."""
+    few, config = labels == 1_000, _second_phase(base, labels)
+    widths = (1000, 500) if few else (2000, 1000, 500)
+    return replace(
+        config,
+        model=replace(config.model, class_widths=widths, class_input="masks"),
         class_cost=0.3 if few else 1.0,
         class_dropout=0.3 if few else 0.1,
     )
 
 
-def _on_top(config: Config, name: str, widths: tuple[int, ...], class_cost: float) -> Config:
-    """A second phase whose fresh layers are the Ladder's uppermost, as in the paper."""
-    model = replace(config.model, widths=widths, class_widths=(), class_input="features")
-    return replace(config, recipe=name, model=model, class_cost=class_cost, class_dropout=0.0)
+def _on_top(base: Config, labels: int, widths: tuple[int, ...], class_cost: float) -> Config:
+    """Phase 2 with fresh layers on top of the Ladder, as in the paper."""
+    config = _second_phase(base, labels)
+    return replace(config, model=replace(config.model, widths=widths), class_cost=class_cost)
 
 
 def texture_mnist_1_labels_1k() -> Config:
@@ -147,12 +147,14 @@ def texture_mnist_2_labels_50k() -> Config:
 
 def texture_mnist_2_top_labels_1k() -> Config:
     """The same with the paper's fresh 500-250 on top of the Ladder, which knows textures, not digits."""
-    return _on_top(texture_mnist_2_labels_1k(), "texture-mnist-2-top-labels-1k", (3000, 2000, 1000, 500, 250), 0.1)
+    config = _on_top(texture_mnist_2(), 1_000, (3000, 2000, 1000, 500, 250), class_cost=0.1)
+    return replace(config, recipe="texture-mnist-2-top-labels-1k")
 
 
 def texture_mnist_2_top_labels_50k() -> Config:
     """The same, all labels."""
-    return _on_top(texture_mnist_2_labels_50k(), "texture-mnist-2-top-labels-50k", (3000, 2000, 1000, 500, 250), 0.3)
+    config = _on_top(texture_mnist_2(), 50_000, (3000, 2000, 1000, 500, 250), class_cost=0.3)
+    return replace(config, recipe="texture-mnist-2-top-labels-50k")
 
 
 def texture_mnist_2_compact() -> Config:
@@ -169,8 +171,7 @@ def texture_mnist_2_compact() -> Config:
 
 def texture_mnist_2_compact_labels_50k() -> Config:
     """The same, phase 2 with all labels, read on top of the Ladder."""
-    base = _with_labels(texture_mnist_2_compact(), 50_000)
-    base = _on_top(base, base.recipe, (1000, 500, 250, 125), class_cost=1.0)
+    base = _on_top(texture_mnist_2_compact(), 50_000, (1000, 500, 250, 125), class_cost=1.0)
     return replace(base, optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0))
 
 

@@ -81,7 +81,10 @@ class Tagger(nn.Module):
         last = None
         if dropout is not None or reader_alone:
             if not isinstance(self.mapping, LadderMapping):
-                raise ValueError("this mapping of your own cannot leave units out: set class_dropout to 0")
+                raise ValueError(
+                    "this mapping of your own cannot leave units out nor keep what classes teach in a reader: "
+                    "set class_dropout to 0 and class_reach to 'all'"
+                )
             last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 

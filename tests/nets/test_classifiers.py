@@ -49,7 +49,7 @@ def test_mlp_equals_a_numpy_transcription() -> None:
         biased = (pre - pre.mean(0)) / np.sqrt(pre.var(0) + 1e-10) + p[f"bias.{level}"]
         h = np.maximum(biased, 0) if level < 2 else p["top_scale"] * biased
     expected = h - np.log(np.exp(h).sum(1, keepdims=True))
-    (path,) = model.encode([x], [None])
+    (path,) = model.encode([x], [])
     np.testing.assert_allclose(path.log_p.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -71,7 +71,7 @@ def test_convnet_equals_torch_layers() -> None:
     h = nn.Sequential(*layers)(x.reshape(-1, 1, 10, 9)).flatten(1) @ model.out.weight
     h = nn.functional.batch_norm(h, None, None, training=True, eps=1e-10)
     expected = torch.log_softmax(model.top_scale * (h + model.bias[7]), dim=-1)
-    (path,) = model.encode([x], [None])
+    (path,) = model.encode([x], [])
     torch.testing.assert_close(path.log_p, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_population_moments_equal_full_batch_statistics(kind: str, batch: int) -
     """Given moments over all rows, the clean path of all rows at once is what normalising that batch gives."""
     model, x = make(kind), rows(50)
     found = population_moments(model, dict(model.named_parameters()), x, batch=batch)
-    (path,) = model.encode([x], [None])
+    (path,) = model.encode([x], [])
     for own, whole in zip(found, path.moments, strict=True):
         torch.testing.assert_close(own.mean, whole.mean, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(own.variance, whole.variance, rtol=1e-4, atol=1e-5)
@@ -133,11 +133,11 @@ def test_noise_is_of_the_stated_size_and_only_in_training(kind: str) -> None:
     x = rows(400)
     model = make(kind, input_noise=0.5, layer_noise=0.2)
     (noisy,) = model.encode([x], [Key.of(0)])
-    (clean,) = model.encode([x], [None])
+    (clean,) = model.encode([x], [])
     assert (noisy.z[0] - clean.z[0]).std().item() == pytest.approx(0.5, rel=0.02)
     quiet = make(kind)
     (path,) = quiet.encode([x], [Key.of(0)])
-    (same,) = quiet.encode([x], [None])
+    (same,) = quiet.encode([x], [])
     assert torch.equal(path.log_p, same.log_p)
     only_layers = make(kind, layer_noise=0.2)
     (noisy,) = only_layers.encode([x], [Key.of(0)])

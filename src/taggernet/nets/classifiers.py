@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.functional import pad
 
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.randomness import Key
@@ -46,31 +47,6 @@ class Moments(NamedTuple):
 
     def part(self, dimension: int, index: int) -> Moments:
         return Moments(self.mean.select(dimension, index), self.variance.select(dimension, index))
-
-
-class PartNoise(NamedTuple):
-    """Standard normal noise for the parts of a batch that have a key, none for the others."""
-
-    key: Key
-    """One stream per part, along its last dimension."""
-    noisy: tuple[bool, ...]
-
-    @staticmethod
-    def of(keys: Sequence[Key | None]) -> PartNoise | None:
-        given = [key for key in keys if key is not None]
-        if not given:
-            return None
-        words = [given[0].word if key is None else key.word for key in keys]
-        return PartNoise(Key(torch.stack(words, -1)), tuple(key is not None for key in keys))
-
-    def like(self, z: Tensor, level: int) -> Tensor:
-        """For all values of a level (*S, parts, rows, ...)."""
-        drawn = self.key.fold(level).normal(*z.shape[self.key.word.ndim :])
-        if all(self.noisy):
-            return drawn
-        index = torch.arange(len(self.noisy), device=z.device)
-        with_noise = torch.stack([index == i for i, noisy in enumerate(self.noisy) if noisy]).any(0)
-        return drawn * with_noise.reshape(-1, *[1] * (z.ndim - self.key.word.ndim))
 
 
 class Path(NamedTuple):
@@ -128,13 +104,13 @@ class Classifier(nn.Module):
 
     # --- in training -------------------------------------------------------------------------------------
 
-    def encode(self, inputs: Sequence[Tensor], keys: Sequence[Key | None]) -> list[Path]:
-        """Parts of a batch, all of one size, through the same products, each normalised by itself, with noise where it
-        has a key. What all of them undergo is done in one go: the parts are a dimension before that of the rows."""
+    def encode(self, inputs: Sequence[Tensor], keys: Sequence[Key]) -> list[Path]:
+        """Parts of a batch, all of one size, through the same products, each normalised by itself; the first of them
+        have a key each, and noise. What all undergo is done in one go: the parts are a dimension before the rows."""
         if len({x.shape for x in inputs}) > 1:
             sizes = ", ".join(str(x.shape[-2]) for x in inputs)
             raise ValueError(f"the parts of a batch have {sizes} rows: give as many labelled rows as unlabelled ones")
-        noise = PartNoise.of(keys)
+        noise = Key(torch.stack([key.word for key in keys], -1)) if keys else None
         z = self._noisy(torch.stack([self.enter(x) for x in inputs], self.axes(0)[0] - 1), noise, 0)
         levels, moments = [z], []
         h = self._together(0, z)
@@ -161,9 +137,14 @@ class Classifier(nn.Module):
         rows = self.axes(level)[0]
         return z.flatten(rows - 1, rows)
 
-    def _noisy(self, z: Tensor, noise: PartNoise | None, level: int) -> Tensor:
+    def _noisy(self, z: Tensor, noise: Key | None, level: int) -> Tensor:
+        """All parts of a level (*S, parts, rows, ...), with noise on as many of them as there are streams."""
         std = self.noise[level]
-        return z if noise is None or not std else z + std * noise.like(z, level)
+        if noise is None or not std:
+            return z
+        part = noise.word.ndim - 1
+        drawn = noise.fold(level).normal(*z.shape[part + 1 :])
+        return z + std * pad(drawn, (0, 0) * (z.ndim - part - 1) + (0, z.shape[part] - drawn.shape[part]))
 
     def costs(
         self, x: Float[Tensor, "*S B N"], classes: Int[Tensor, "*S B D"], unlabelled: Tensor, noise: Key

@@ -73,8 +73,7 @@ class LadderClassifier(FullyConnected):
         noise: Key,
     ) -> tuple[Float[Tensor, "*S"], Float[Tensor, "*S"]]:
         """The class cost of the noisy path and the denoising costs, weighted and summed over levels; per seed."""
-        inputs, keys = [x, unlabelled, unlabelled], [noise.fold(0), noise.fold(1), None]
-        labelled, noisy, clean = self.encode(inputs, keys)
+        labelled, noisy, clean = self.encode([x, unlabelled, unlabelled], [noise.fold(0), noise.fold(1)])
         classification = class_cost(labelled.log_p, classes)
         denoising = torch.zeros_like(classification)
         for level, estimate in self.decode(noisy.z, noisy.log_p.exp()).items():

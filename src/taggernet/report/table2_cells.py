@@ -14,10 +14,10 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-ROWS = ("tagger", "baselines", "best", "top", "compact", "permuted", "curve")
-"""The parts: the paper's Tagger, its baselines, our recipe, classes on top of the Ladder, the shipped model's, shuffled
-elements, errors over the number of labels."""
 VARIANTS = ("best", "top", "compact")
+"""Tagger by other recipes: our own, classes on top of the Ladder, the shipped model's."""
+ROWS = ("tagger", "baselines", *VARIANTS, "permuted", "curve")
+"""The parts: the paper's Tagger, its baselines, the variants, shuffled elements, errors over the number of labels."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ def tagger_cells() -> list[TaggerCell]:
             rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
             like = 50_000 if labels >= 10_000 else 1_000
             config = recipe(tagger_name(digits, like))
-            config = replace(config, data=replace(config.data, labels=labels))
-            found.append(_second(config, tagger_name(digits, labels), first, rows))
+            config = replace(config, recipe=tagger_name(digits, labels), data=replace(config.data, labels=labels))
+            found.append(_second(config, first, rows))
     for variant, digits, labels in itertools.product(VARIANTS, DIGITS, TABLE_LABELS):
         name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
         if name in RECIPES:
             first = recipe(own if own in RECIPES else first_name(digits))
-            found.append(_second(recipe(name), name, first, (variant,)))
+            found.append(_second(recipe(name), first, (variant,)))
     first = _permuted(recipe(first_name(2)), first_name(2, "permuted"))
     for labels in TABLE_LABELS:
-        name = tagger_name(2, labels, "permuted")
-        found.append(_second(_permuted(recipe(tagger_name(2, labels)), name), name, first, ("permuted",)))
+        config = _permuted(recipe(tagger_name(2, labels)), tagger_name(2, labels, "permuted"))
+        found.append(_second(config, first, ("permuted",)))
     return found
 
 
-def _second(config: Config, name: str, first: Config, rows: tuple[str, ...]) -> TaggerCell:
-    return TaggerCell(replace(config, recipe=name, start_from=first.recipe), first, rows)
+def _second(config: Config, first: Config, rows: tuple[str, ...]) -> TaggerCell:
+    return TaggerCell(replace(config, start_from=first.recipe), first, rows)
 
 
 def _permuted(config: Config, name: str) -> Config:

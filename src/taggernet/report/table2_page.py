@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taggernet.baselines.recipes import LABELS, PAPER
-from taggernet.report.table2_cells import DIGITS, TABLE_LABELS, baseline_name, first_name, tagger_name
+from taggernet.report.table2_cells import DIGITS, TABLE_LABELS, VARIANTS, baseline_name, first_name, tagger_name
 from taggernet.report.tables import Record, links, spread
 from taggernet.storage import read_json
 
@@ -30,7 +30,7 @@ GOALS = {
     "texture-mnist-2-best-labels-1k": 12.0,
 }
 METHODS = {"mlp": "FC MLP", "ladder": "FC Ladder", "convnet": "ConvNet"}
-VARIANTS = {
+TITLES = {
     "": "FC Tagger",
     "best": "FC Tagger, our recipe",
     "top": "FC Tagger, classes on top of the Ladder",
@@ -72,7 +72,7 @@ def main_table(results: Path) -> str:
 
 
 def _records(results: Path) -> Records:
-    return {path.stem: read_json(path) for path in sorted(results.glob("*texture-mnist-*.json"))}
+    return {path.stem: read_json(path) for path in sorted(results.glob("*mnist-*.json"))}
 
 
 def percent(record: Record, figure: str = "error") -> list[float]:
@@ -90,12 +90,12 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note:
 
 def _tagger_rows(records: Records) -> list[tuple[str, int, int, Record]]:
     """Variant, digits, labels and record of the Tagger cells that there are; the curve's other cells left out."""
-    cells = [(v, d, n, tagger_name(d, n, v)) for d in DIGITS for v in VARIANTS for n in TABLE_LABELS]
+    cells = [(v, d, n, tagger_name(d, n, v)) for d in DIGITS for v in TITLES for n in TABLE_LABELS]
     return [(v, d, n, records[name]) for v, d, n, name in cells if name in records]
 
 
 def _where(digits: int, variant: str, labels: int | None = None) -> list[str]:
-    return [f"TextureMNIST{digits}", VARIANTS[variant], *([] if labels is None else [f"{labels:,}"])]
+    return [f"TextureMNIST{digits}", TITLES[variant], *([] if labels is None else [f"{labels:,}"])]
 
 
 # --- the paper's table --------------------------------------------------------------------------------------------
@@ -105,9 +105,7 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
     rows = []
     for digits in DIGITS:
         names = {title: [baseline_name(m, digits, n) for n in TABLE_LABELS] for m, title in METHODS.items()}
-        names |= {
-            VARIANTS[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", "best", "top", "compact")
-        }
+        names |= {TITLES[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", *VARIANTS)}
         for title, (all_labels, few) in names.items():
             there = [name for name in (all_labels, few) if name in records]
             if there or (linked and all_labels in PUBLISHED):
@@ -121,12 +119,12 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
     ]
     counts = sorted({record["test_scenes"] for record in records.values()})
     note = f"Top-1 error with one digit, top-2 error with two; {' or '.join(f'{n:,}' for n in counts)} test scenes."
-    anchor = results / "ladder-mnist-1k.json"
-    if anchor.exists():
+    anchor = records.get("ladder-mnist-1k")
+    if anchor is not None:
         paper, sd = PAPER["ladder-mnist-1k"]
         note += (
             f" Our FC Ladder on its own ground, permutation-invariant MNIST with 1,000 labels: "
-            f"{spread(percent(read_json(anchor)), 2)} % (Rasmus et al.: {paper} ± {sd} %)."
+            f"{spread(percent(anchor), 2)} % (Rasmus et al.: {paper} ± {sd} %)."
         )
     return _table("Table 2: test error in percent (mean ± sample standard deviation over seeds)", head, rows, note)
 
@@ -158,7 +156,7 @@ def _iteration_heads(rows: Sequence[Sequence[str]], before: Sequence[str]) -> li
 def _first_phases(records: Records) -> list[str]:
     rows = []
     for digits in DIGITS:
-        for variant in VARIANTS:
+        for variant in TITLES:
             record = records.get(first_name(digits, variant))
             if record is not None:
                 for figure, title in (("ami", "AMI"), ("cost", "denoising cost")):
@@ -236,7 +234,7 @@ def label_curve(results: Path) -> list[Curve]:
                     labels.append(n)
                     errors.append(percent(read_json(path)))
             if len(labels) > 1:
-                title = METHODS.get(method) or VARIANTS["best" if method == "best" else ""]
+                title = METHODS.get(method) or TITLES["best" if method == "best" else ""]
                 found.append(Curve(title, digits, labels, errors))
     return found
 
