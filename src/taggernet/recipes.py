@@ -177,8 +177,9 @@ def _best(base: Config, labels: int) -> Config:
             class_reach="reader",
             class_agreement=1.0,
         )
-    optimiser = replace(config.optimiser, updates=25_000 if two else 8_000)
-    return replace(config, optimiser=optimiser, iterations=6 if two else 4, class_dropout=0.0)
+    if two:
+        return replace(config, iterations=6, class_dropout=0.0)
+    return replace(config, optimiser=replace(config.optimiser, updates=20_000), class_cost=0.3)
 
 
 def texture_mnist_1_best_labels_1k() -> Config:
