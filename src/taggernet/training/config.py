@@ -142,7 +142,7 @@ class Config:
     """Share of units left out at every level on the way up to the classes, in the last iteration of the pass that the
     classification cost sees; 0: none (the paper)."""
     class_reach: Literal["all", "reader"] = "all"
-    """What the classification cost trains: everything down to the groups (the paper), or with model.class_widths the
+    """What the classification cost trains: everything down to the groups (the paper), or with class_widths the
     layers that read them alone, so that few labels do not bend the groups."""
     class_agreement: float = 0.0
     """Weight, relative to the classification cost, of how far the classes that are read from scenes without labels with
@@ -161,16 +161,16 @@ class Config:
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
-            raise ValueError("class_cost is set but the model has no classes: set model.classes, e.g. 10")
+            raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):
             raise ValueError(
                 f"class_agreement={self.class_agreement} compares classes read with units left out and those read with "
-                "all: set model.class_widths, e.g. (1000, 500), and class_dropout, e.g. 0.3"
+                "all: set class_widths, e.g. (1000, 500), and class_dropout, e.g. 0.3"
             )
         if self.class_reach == "reader" and not self.model.class_widths:
             raise ValueError(
                 "class_reach='reader' was given, but nothing reads the classes beside the Ladder: set "
-                "model.class_widths, e.g. (1000, 500), or class_reach to 'all'"
+                "class_widths, e.g. (1000, 500), or class_reach to 'all'"
             )
 
     @property
