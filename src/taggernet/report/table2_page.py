@@ -81,10 +81,11 @@ def percent(record: Record, figure: str = "error") -> list[float]:
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> list[str]:
+    """Rows shorter than the head end in empty cells."""
     if not rows:
         return []
     lines = [f"### {title}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
+    lines += [f"| {' | '.join([*row, *[''] * (len(head) - len(row))])} |" for row in rows]
     return [*lines, "", note] if note else lines
 
 
