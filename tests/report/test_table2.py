@@ -313,6 +313,16 @@ def test_the_parts_of_the_page(tmp_path: Path) -> None:
     assert "What it took" not in text, "records without times"
 
 
+def test_rows_of_fewer_iterations_end_in_empty_cells(tmp_path: Path) -> None:
+    longer = record([4.0])
+    longer["test"]["error"] = [[0.8, 0.2, 0.04]]
+    write(tmp_path, texture_mnist_2_labels_50k=record([6.0]), texture_mnist_2_best_labels_50k=longer)
+    lines = table2.table2(tmp_path).splitlines()
+    assert "| TextureMNIST2 | FC Tagger | 50,000 | 12.00 ± 0.00 | 6.00 ± 0.00 |  |" in lines
+    begins = lines.index("### Tagger's error over iterations (%)") + 2
+    assert len({lines[begins + i].count("|") for i in range(4)}) == 1
+
+
 def test_the_time_that_the_records_took(tmp_path: Path) -> None:
     def made(seconds: float, **machine: str) -> dict[str, Any]:
         return record([5.0], seconds=seconds, environment={"cpu": "a processor", **machine})
