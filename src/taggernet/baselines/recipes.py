@@ -169,7 +169,8 @@ def ladder(data: Data, labels: int) -> BaselineConfig:
         layer_noise=0.2 if plain else 0.3,
         lambdas=(2000.0, 20.0, 0.1, 0.1, 0.1, 0.1, 0.1) if plain else (),
         optimiser=OptimiserConfig(lr=2e-3, batch=100, updates=75_000, schedule="cosine"),
-        evaluate_every=5_000,
+        select="last" if plain else "best",
+        evaluate_every=5_000 if plain else 2_500,
     )
 
 
