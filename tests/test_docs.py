@@ -97,7 +97,8 @@ def test_links_lead_to_files_of_the_repository(page: Path) -> None:
 def test_commands_that_are_shown_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every 'taggernet COMMAND ... --option' in a code block has that command and that option."""
     blocks = re.findall(r"^```\S*\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines() if re.match(r"\S*taggernet [a-z]", line)]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines = [line for line in lines if re.match(r"\S*taggernet [a-z]", line)]
     assert lines or page.name not in ("README.md", "own-data.md")
     for line in lines:
         words = shlex.split(line, comments=True)[1:]

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from taggernet import Tagger, TaggerConfig, data, metrics
+from taggernet.explorer import looking
 from taggernet.explorer.looking import KEPT, Choice, Explorer, Settings, toggled
 from taggernet.explorer.pictures import Painter
 from taggernet.explorer.scenes import ShapeScenes, TextureScenes
@@ -40,6 +41,16 @@ def test_a_look_is_what_the_model_says(explorer: Explorer) -> None:
     expected = metrics.adjusted_mutual_information(look.scene.groups[None].astype(np.int64), out.labels)
     assert look.ami[-1] == pytest.approx(float(expected[0]))
     assert len(look.ami) == 5
+
+
+def test_a_new_random_scene_is_another(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = iter([7, 7, 8])
+    monkeypatch.setattr(looking.secrets, "randbelow", lambda most: next(seeds))
+    first = explorer.another(1, Choice("test", 0))
+    assert first == Choice("random", 1, 7)
+    assert explorer.another(1, first) == Choice("random", 1, 8)
+    monkeypatch.setattr(looking.secrets, "randbelow", lambda most: 7)
+    assert explorer.another(1, first) == first, "it does not look for ever"
 
 
 def test_noise_flips_about_as_many_bits_as_asked(explorer: Explorer) -> None:

@@ -134,10 +134,9 @@ class Answers:
         return there, *self.pick(there, noise, groups, iterations, seed)
 
     @guarded
-    def make(self, objects: int, noise: float, groups: int, iterations: int, seed: int) -> Fresh:
+    def make(self, objects: int, before: Choice, noise: float, groups: int, iterations: int, seed: int) -> Fresh:
         """A scene that nobody has seen."""
-        choice = Choice("random", objects, secrets.randbelow(SEEDS))
-        return self.look_at(choice, noise, groups, iterations, seed)
+        return self.look_at(self.explorer.another(objects, before), noise, groups, iterations, seed)
 
     @guarded
     def draw(self, noise: float, groups: int, iterations: int, seed: int, event: gr.EventData) -> Fresh:

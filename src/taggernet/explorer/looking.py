@@ -8,6 +8,7 @@ cache of bounded size that all its visitors share.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ COMPANIONS = 99
 """BatchNorm reads its statistics off the batch, so a scene is grouped among others, as in the evaluation."""
 KEPT = 64
 SEEDS = 2**31
+MOST_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,15 @@ class Explorer:
         if choice.kind == "random":
             return scenes.made(self.source, choice.number, choice.seed)
         return scenes.drawn(self.source, self.shape, choice.cells, choice.seed)
+
+    def another(self, objects: int, before: Choice) -> Choice:
+        """A random scene other than the one before: a single shape has so few places that it would come again."""
+        shown = self.scene(before).x
+        for _ in range(MOST_TRIES):
+            choice = Choice("random", objects, secrets.randbelow(SEEDS))
+            if not np.array_equal(self.scene(choice).x, shown):
+                break
+        return choice
 
     def _look(self, choice: Choice, settings: Settings) -> Look:
         scene = self.scene(choice)

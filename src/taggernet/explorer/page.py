@@ -135,8 +135,9 @@ class Exploring:
                 turn = functools.partial(answers.turn, by)
                 button.click(turn, [self.number, *self.asked], [self.number, *self.fresh], **MODEL)
         if source.things:
-            self.objects.input(answers.make, [self.objects, *self.asked], self.fresh, **SLIDER)
-            self.roll.click(answers.make, [self.objects, *self.asked], self.fresh, **MODEL)
+            made = [self.objects, self.choice, *self.asked]
+            self.objects.input(answers.make, made, self.fresh, **SLIDER)
+            self.roll.click(answers.make, made, self.fresh, **MODEL)
         if source.pens:
             self.paper.draw(answers.draw, self.asked, self.fresh, **SLIDER)
             self.copy.click(answers.copy, self.choice, self.paper, **MODEL)
