@@ -95,6 +95,11 @@ def texture_mnist_2() -> Config:
     return _texture(2)
 
 
+def _variant(base: Config, name: str) -> Config:
+    """The same first phase, for second phases that have a row of their own."""
+    return replace(base, recipe=f"{base.recipe}-{name}")
+
+
 def _second_phase(base: Config, labels: int) -> Config:
     """What all second phases share: the sum of both costs from the weights of phase 1; start_from names its folder."""
     return replace(
@@ -147,33 +152,26 @@ def texture_mnist_2_labels_50k() -> Config:
 
 def texture_mnist_2_top_labels_1k() -> Config:
     """The same with the paper's fresh 500-250 on top of the Ladder, which knows textures, not digits."""
-    config = _on_top(texture_mnist_2(), 1_000, (3000, 2000, 1000, 500, 250), class_cost=0.1)
-    return replace(config, recipe="texture-mnist-2-top-labels-1k")
+    return _on_top(_variant(texture_mnist_2(), "top"), 1_000, (3000, 2000, 1000, 500, 250), class_cost=0.1)
 
 
 def texture_mnist_2_top_labels_50k() -> Config:
     """The same, all labels."""
-    config = _on_top(texture_mnist_2(), 50_000, (3000, 2000, 1000, 500, 250), class_cost=0.3)
-    return replace(config, recipe="texture-mnist-2-top-labels-50k")
+    return _on_top(_variant(texture_mnist_2(), "top"), 50_000, (3000, 2000, 1000, 500, 250), class_cost=0.3)
 
 
 def _best(base: Config, labels: int) -> Config:
     """Our own second phase: fresh compositions, more iterations for two digits, and with few labels a reader that is
     also taught by scenes without them and leaves the groups alone."""
-    two, config = base.recipe == "texture-mnist-2", _with_labels(base, labels)
-    config = replace(
-        config,
-        recipe=config.recipe.replace("-labels-", "-best-labels-"),
-        data=replace(config.data, mode="fresh"),
-        test_iterations=8 if two else 5,
-        class_cost=1.0,
-    )
+    two, config = base.data.name == "texture-mnist-2", _with_labels(_variant(base, "best"), labels)
+    config = replace(config, data=replace(config.data, mode="fresh"), test_iterations=8 if two else 5)
     if labels == 1_000:
         return replace(
             config,
             model=replace(config.model, class_widths=(2000, 1000, 500)),
             optimiser=replace(config.optimiser, lr=2e-3, updates=8_000 if two else 12_000),
             iterations=5 if two else 4,
+            class_cost=1.0,
             class_reach="reader",
             class_agreement=1.0,
         )
