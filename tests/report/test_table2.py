@@ -22,7 +22,7 @@ from taggernet.report.answers import ANSWERS, answer_counts, holders
 from taggernet.report.reproduce import reproduce
 from taggernet.report.table2 import ROWS, reproduce_table2
 from taggernet.report.table2_cells import baseline_cells, baseline_name, chosen_families, tagger_cells, tagger_name
-from taggernet.report.table2_page import GOALS, PAPER_TAGGER, label_curve
+from taggernet.report.table2_page import GOALS, PAPER_TAGGER, label_curve, permuted_table
 from taggernet.report.tables import quick, spread
 from taggernet.training import Config, Run, train
 
@@ -307,10 +307,11 @@ def test_the_parts_of_the_page(tmp_path: Path) -> None:
     assert "| background | 1.00 | - | 5.0 % | 5.0 % | 90.0 % |" in text
     assert "| lower digit | 1.00 | 60.0 % | 10.0 % | 20.0 % | 10.0 % |" in text
     assert "| nothing | 0.00 | - | - | - | - |" in text
-    assert "| FC Tagger | 50,000 | 5.00 ± 0.00 | 5.50 ± 0.00 |" in text
-    assert "| ConvNet | 50,000 | 12.00 ± 0.00 | 60.00 ± 0.00 |" in text
+    assert "| FC Tagger | 50,000 | 5.00 ± 0.00 (n=1) | 5.50 ± 0.00 (n=1) |" in text
+    assert "| ConvNet | 50,000 | 12.00 ± 0.00 (n=1) | 60.00 ± 0.00 (n=1) |" in text
     assert "Error over the number of labels" not in text, "one point is no curve"
     assert "What it took" not in text, "records without times"
+    assert permuted_table(tmp_path) in text
 
 
 def test_rows_of_fewer_iterations_end_in_empty_cells(tmp_path: Path) -> None:
@@ -348,7 +349,7 @@ def test_the_curve_over_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (tagger.method, tagger.digits, tagger.labels) == ("FC Tagger", 2, [100, 1_000, 50_000])
     np.testing.assert_allclose(tagger.errors, [[60, 62], [25, 27], [8, 10]])
     text = table2.table2(tmp_path)
-    assert "| FC Tagger | 61.00 ± 1.41 | - | 26.00 ± 1.41 | - | - | 9.00 ± 1.41 |" in text
+    assert "| FC Tagger | 61.00 ± 1.41 (n=2) | - | 26.00 ± 1.41 (n=2) | - | - | 9.00 ± 1.41 (n=2) |" in text
     monkeypatch.setattr(layout, "DPI", 50)
     table2.label_curve_figure([tagger, ladder], tmp_path / "labels")
     assert (tmp_path / "labels.pdf").read_bytes().startswith(b"%PDF")

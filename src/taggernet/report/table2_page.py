@@ -71,6 +71,11 @@ def main_table(results: Path) -> str:
     return "\n".join(_errors(_records(results), results, linked=True)) + "\n"
 
 
+def permuted_table(results: Path) -> str:
+    """TextureMNIST2 in order and with its elements shuffled, or nothing where there are no records of it."""
+    return "\n".join(_permuted(_records(results)))
+
+
 def _records(results: Path) -> Records:
     return {path.stem: read_json(path) for path in sorted(results.glob("*mnist-*.json"))}
 
@@ -214,10 +219,13 @@ def _permuted(records: Records) -> list[str]:
         }
         for method, names in pairs.items():
             if names[1] in records:
-                errors = [spread(percent(records[name]), 2) if name in records else "-" for name in names]
-                rows.append([method, f"{labels:,}", *errors])
+                rows.append([method, f"{labels:,}", *(_counted(records.get(name)) for name in names)])
     head = ["method", "labels", "error, elements in order", "error, elements permuted"]
     return _table("TextureMNIST2 with its elements permuted (%)", head, rows)
+
+
+def _counted(record: Record | None) -> str:
+    return "-" if record is None else f"{spread(percent(record), 2)} (n={len(record['seeds'])})"
 
 
 def label_curve(results: Path) -> list[Curve]:
@@ -244,7 +252,7 @@ def _over_labels(curves: Sequence[Curve]) -> list[str]:
     rows = []
     for curve in curves:
         at = dict(zip(curve.labels, curve.errors, strict=True))
-        cells = [spread(at[n], 2) if n in at else "-" for n in LABELS]
+        cells = [f"{spread(at[n], 2)} (n={len(at[n])})" if n in at else "-" for n in LABELS]
         rows.append([f"TextureMNIST{curve.digits}", curve.method, *cells])
     head = ["data", "method", *(f"{n:,}" for n in LABELS)]
     return _table("Error over the number of labels (%)", head, rows)
