@@ -146,7 +146,7 @@ def test_toy_training_learns(name: str, updates: int, changes: dict[str, Any], b
 
 
 def test_a_record_holds_what_a_table_needs() -> None:
-    config = toy("ladder-texture-mnist-2-1k", seeds=2, first_seed=3)
+    config = toy("ladder-texture-mnist-2-1k", seeds=2, first_seed=3, select="last")
     record = json.loads(json.dumps(run_baseline(config, progress=False)))
     assert record["seeds"] == [3, 4]
     assert record["config"]["recipe"] == "ladder-texture-mnist-2-1k"
@@ -257,7 +257,7 @@ from taggernet.randomness import Key
 from taggernet.training.sources import Part
 from taggernet.training.update import TrainState, Update
 
-config = replace(quick(baseline("ladder-texture-mnist-2-1k-fresh")), widths=(20, 10), permuted=True)
+config = replace(quick(baseline("ladder-texture-mnist-2-1k-fresh")), widths=(20, 10), lambdas=(), permuted=True)
 model, device = network(config), torch.device("cpu")
 state = TrainState.fresh(initial_weights(model, config.seed_list, device), ema=False)
 batches = source(config, split(config, "train"), device)
