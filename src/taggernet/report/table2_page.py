@@ -219,13 +219,15 @@ def _permuted(records: Records) -> list[str]:
         }
         for method, names in pairs.items():
             if names[1] in records:
-                rows.append([method, f"{labels:,}", *(_counted(records.get(name)) for name in names)])
+                errors = [_counted(percent(records[name])) if name in records else "-" for name in names]
+                rows.append([method, f"{labels:,}", *errors])
     head = ["method", "labels", "error, elements in order", "error, elements permuted"]
     return _table("TextureMNIST2 with its elements permuted (%)", head, rows)
 
 
-def _counted(record: Record | None) -> str:
-    return "-" if record is None else f"{spread(percent(record), 2)} (n={len(record['seeds'])})"
+def _counted(errors: list[float]) -> str:
+    """For tables whose cells differ in their number of seeds."""
+    return f"{spread(errors, 2)} (n={len(errors)})"
 
 
 def label_curve(results: Path) -> list[Curve]:
@@ -252,7 +254,7 @@ def _over_labels(curves: Sequence[Curve]) -> list[str]:
     rows = []
     for curve in curves:
         at = dict(zip(curve.labels, curve.errors, strict=True))
-        cells = [f"{spread(at[n], 2)} (n={len(at[n])})" if n in at else "-" for n in LABELS]
+        cells = [_counted(at[n]) if n in at else "-" for n in LABELS]
         rows.append([f"TextureMNIST{curve.digits}", curve.method, *cells])
     head = ["data", "method", *(f"{n:,}" for n in LABELS)]
     return _table("Error over the number of labels (%)", head, rows)
