@@ -140,6 +140,9 @@ def test_a_baseline_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_rows_must_name_something(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"rows=\['tager'\] name nothing of Table 2: choose from tagger, baselines"):
         make(tmp_path, None, "tager")
+    with pytest.raises(ValueError, match=r"rows=\['permutd'\] name nothing"):
+        make(tmp_path, None, "mlp-texture-mnist-1-1k", "permutd")
+    assert not list(tmp_path.iterdir()), "it says so before it trains"
 
 
 def test_training_needs_no_command_line_library() -> None:

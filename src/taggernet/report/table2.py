@@ -49,10 +49,10 @@ def reproduce_table2(
     stopped; without, a first phase whose second phases are not all recorded is trained again.
     """
     rows = list(rows)
-    families = chosen_families(rows)
-    baselines = [cell.config for cell in baseline_cells() if wanted(cell, rows)]
-    if not families and not baselines:
-        raise ValueError(f"rows={rows} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
+    families, baselines = _chosen(rows)
+    strange = [row for row in rows if _chosen([row]) == ([], [])]
+    if strange or not rows:
+        raise ValueError(f"rows={strange} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
     results.mkdir(parents=True, exist_ok=True)
     for first, seconds in families:
         wanted_seconds = [sized(config, seeds, toy, device) for config in seconds]
@@ -66,6 +66,11 @@ def reproduce_table2(
     if points:
         label_curve_figure(points, results / "labels")
     return text
+
+
+def _chosen(rows: Sequence[str]) -> tuple[list[tuple[Config, list[Config]]], list[BaselineConfig]]:
+    """The families and the baselines that these rows name."""
+    return chosen_families(rows), [cell.config for cell in baseline_cells() if wanted(cell, rows)]
 
 
 def train_family(name: str, runs: Path, *, seeds: int, toy: bool, device: str) -> None:
