@@ -33,6 +33,9 @@ class BaselineConfig:
     """Training scenes with labels: all, or a multiple of 10, equally many of each class (by the first digit)."""
     widths: tuple[int, ...] = (2000, 2000, 2000)
     """Hidden widths; for the convnet the channels of its seven convolutions."""
+    whiten: float = 0.0
+    """Whiten the input by the covariance of the scenes that the method may know (ZCA), with this share of their mean
+    variance added to every variance; 0: take it as it is."""
     input_noise: float = 0.0
     """Standard deviation of the Gaussian noise on the input, in training."""
     layer_noise: float = 0.0
@@ -79,7 +82,7 @@ class BaselineConfig:
         for name in ("labels", "seeds", "statistics"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-        for name in ("first_seed", "evaluate_every", "input_noise", "layer_noise"):
+        for name in ("first_seed", "evaluate_every", "whiten", "input_noise", "layer_noise"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name}={getattr(self, name)} must not be negative")
         if self.method != "ladder" and (self.lambdas or self.unlabelled == "fresh"):

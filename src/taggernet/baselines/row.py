@@ -22,6 +22,7 @@ from taggernet.baselines.recipes import BaselineConfig
 from taggernet.baselines.sources import known_scenes, source, split
 from taggernet.data import Scenes
 from taggernet.nets.classifiers import Moments, population_moments
+from taggernet.nets.whitening import Whitening
 from taggernet.randomness import Key
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
@@ -81,7 +82,10 @@ class _Training:
         self.device = pick_device(config.device)
         train = split(config, "train")
         self.valid = split(config, "valid")
+        self.x = known_scenes(config, train, self.device)
         self.model = network(config).to(self.device)
+        if config.whiten:
+            self.model.whitening = Whitening.of(self.x, config.whiten)
         self.state = TrainState.fresh(
             initial_weights(self.model, config.seed_list, self.device), ema=config.optimiser.ema > 0
         )
@@ -96,7 +100,6 @@ class _Training:
             half=config.precision == "bfloat16" or (config.precision == "auto" and on_cuda),
             compiled=config.compile == "yes" or (config.compile == "auto" and on_cuda),
         )
-        self.x = known_scenes(config, train, self.device)
         self.chosen: Weights = {name: w.detach().clone() for name, w in self.state.evaluated.items()}
         self.chosen_at = [0] * config.seeds
         self.best = [float("inf")] * config.seeds

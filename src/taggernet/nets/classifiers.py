@@ -26,6 +26,7 @@ from torch.func import functional_call
 from torch.nn.functional import pad
 
 from taggernet.nets.linear import Linear, per_feature
+from taggernet.nets.whitening import Whitening
 from taggernet.randomness import Key
 
 EPS = 1e-10
@@ -69,12 +70,14 @@ class Classifier(nn.Module):
         self.noise = (input_noise, *[layer_noise] * self.levels)
         self.bias = nn.ParameterList(biases)
         self.top_scale = per_feature(classes, 1.0)
+        self.whitening: Whitening | None = None
+        """What the input undergoes before anything else, noise included."""
 
     # --- what a method defines ---------------------------------------------------------------------------
 
     def enter(self, x: Float[Tensor, "*S B N"]) -> Tensor:
-        """The input in the shape that the first level reads."""
-        return x
+        """The input, whitened where that is wanted, in the shape that the first level reads."""
+        return x if self.whitening is None else self.whitening(x)
 
     def project(self, level: int, h: Tensor) -> Tensor:
         """Level l's values before normalisation, float32."""

@@ -82,7 +82,7 @@ class ConvNet(Classifier):
         self.out = Linear(channels[-1] * height * width, classes)
 
     def enter(self, x: Float[Tensor, "*S B N"]) -> Tensor:
-        return x.reshape(*x.shape[:-1], 1, *self.shape)
+        return super().enter(x).reshape(*x.shape[:-1], 1, *self.shape)
 
     def project(self, level: int, h: Tensor) -> Tensor:
         if level == self.levels:
