@@ -19,8 +19,9 @@ from taggernet.baselines.command import main
 from taggernet.baselines.model import errors, initial_weights, network
 from taggernet.baselines.recipes import shorthand
 from taggernet.baselines.sources import known_scenes, source, split, with_labels
-from taggernet.data import fixture_digits, texture_mnist
+from taggernet.data import Scenes, fixture_digits, texture_mnist
 from taggernet.nets.classifiers import population_moments
+from taggernet.nets.whitening import Whitening
 from taggernet.training import Diverged
 from taggernet.training.config import OptimiserConfig
 
@@ -161,6 +162,26 @@ def test_a_record_holds_what_a_table_needs() -> None:
         assert 0 < np.mean(record[part]["error"]) <= 1
 
 
+@pytest.mark.parametrize("name", ["mlp-texture-mnist-1-1k", "ladder-texture-mnist-2-1k"])
+def test_whitening_is_of_the_scenes_that_the_method_knows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same run on scenes that were whitened beforehand."""
+    config = toy(name, seeds=1, select="last")
+    whitened = run_baseline(replace(config, whiten=0.5), progress=False)
+    by_hand = Whitening.of(known_scenes(config, split(config, "train"), CPU), 0.5)
+
+    def beforehand(config: BaselineConfig, part: str) -> Scenes:
+        scenes = split(config, part)
+        x = by_hand(torch.from_numpy(scenes.x).reshape(len(scenes), -1)).reshape(scenes.x.shape)
+        return replace(scenes, x=x.numpy())
+
+    monkeypatch.setattr("taggernet.baselines.row.split", beforehand)
+    expected = run_baseline(config, progress=False)
+    assert whitened["test"] == expected["test"]
+    for point, other in zip(whitened["curve"], expected["curve"], strict=True):
+        np.testing.assert_allclose(point["classification"], other["classification"], rtol=1e-3)
+        np.testing.assert_allclose(point["denoising"], other["denoising"], rtol=1e-3)
+
+
 def test_seeds_together_are_the_seeds_alone() -> None:
     config = toy("mlp-texture-mnist-1-50k", seeds=2)
     together = run_baseline(config, progress=False)
@@ -224,6 +245,7 @@ def test_a_cost_that_is_not_finite_ends_the_run() -> None:
         ({"data": "cifar"}, "data='cifar' is not known"),
         ({"labels": 0}, "labels=0 must be at least 1"),
         ({"seeds": 0}, "seeds=0 must be at least 1"),
+        ({"whiten": -0.1}, "whiten=-0.1 must not be negative"),
         ({"input_noise": -1.0}, "input_noise=-1.0 must not be negative"),
         ({"lambdas": (1.0,)}, "belong to the ladder, not to the mlp"),
         ({"unlabelled": "fresh"}, "belong to the ladder, not to the mlp"),
