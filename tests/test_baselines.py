@@ -51,10 +51,14 @@ def test_every_cell_of_table_2_has_a_recipe() -> None:
     assert baseline("ladder-texture-mnist-2-1k").widths == (3000, 2000, 1000, 500, 250)
 
 
-def test_fresh_keeps_few_labelled_scenes_as_they_are() -> None:
-    all_labels, few = (fresh(baseline(f"ladder-texture-mnist-1-{labels}")) for labels in ("50k", "1k"))
-    assert (all_labels.labelled, all_labels.unlabelled) == ("fresh", "fresh")
-    assert (few.labelled, few.unlabelled) == ("fixed", "fresh")
+def test_fresh_renews_what_a_method_sees() -> None:
+    assert {(c.labelled, c.unlabelled) for name, c in BASELINES.items() if name.endswith("-fresh")} == {
+        ("fresh", "fresh"),
+        ("fresh", "fixed"),
+    }
+    few = fresh(baseline("ladder-texture-mnist-1-1k"))
+    assert (few.labels, few.labelled, few.unlabelled) == (1_000, "fresh", "fresh")
+    assert fresh(baseline("convnet-texture-mnist-1-1k")).unlabelled == "fixed"
 
 
 def test_scenes_are_those_of_tagger() -> None:

@@ -138,7 +138,7 @@ class Reproduce:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     rows: tuple[str, ...] = ()
-    """table2: only some of tagger, baselines, best, top, compact, permuted, curve, or cells by name; by default all."""
+    """table2: some of tagger, baselines, best, top, compact, fresh, permuted, curve, or cells by name; else all."""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,8 +16,9 @@ DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
 VARIANTS = ("best", "top", "compact")
 """Tagger by other recipes: our own, classes on top of the Ladder, the shipped model's."""
-ROWS = ("tagger", "baselines", *VARIANTS, "permuted", "curve")
-"""The parts: the paper's Tagger, its baselines, the variants, shuffled elements, errors over the number of labels."""
+ROWS = ("tagger", "baselines", *VARIANTS, "fresh", "permuted", "curve")
+"""The parts: the paper's Tagger, its baselines, the variants, the baselines on fresh compositions, shuffled elements,
+errors over the number of labels."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def _permuted(config: Config, name: str) -> Config:
 
 
 def baseline_cells() -> list[BaselineCell]:
-    """Every cell of the paper, the Ladder's own anchor, the shuffled ConvNet and the curve of Ladder and ConvNet."""
+    """Every cell of the paper, the same on fresh compositions, the Ladder's own anchor, the shuffled ConvNet and the
+    curve of Ladder and ConvNet."""
     found: dict[str, BaselineCell] = {}
 
     def add(name: str, *rows: str) -> None:
@@ -92,6 +94,7 @@ def baseline_cells() -> list[BaselineCell]:
         for method in ("mlp", "ladder", "convnet"):
             for labels in TABLE_LABELS:
                 add(baseline_name(method, digits, labels), "baselines")
+                add(baseline_name(method, digits, labels, "fresh"), "fresh")
     add("ladder-mnist-1k", "baselines")
     for labels in TABLE_LABELS:
         add(baseline_name("convnet", 2, labels, "permuted"), "permuted")

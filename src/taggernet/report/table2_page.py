@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taggernet.baselines.recipes import LABELS, PAPER
+from taggernet.baselines.recipes import LABELS, PAPER, shorthand
 from taggernet.report.table2_cells import DIGITS, TABLE_LABELS, VARIANTS, baseline_name, first_name, tagger_name
 from taggernet.report.tables import Record, links, spread
 from taggernet.storage import read_json
@@ -111,20 +111,25 @@ def _errors(records: Records, results: Path, *, linked: bool = False) -> list[st
     rows = []
     for digits in DIGITS:
         names = {title: [baseline_name(m, digits, n) for n in TABLE_LABELS] for m, title in METHODS.items()}
+        names |= {
+            f"{title}, fresh compositions": [baseline_name(m, digits, n, "fresh") for n in TABLE_LABELS]
+            for m, title in METHODS.items()
+        }
         names |= {TITLES[v]: [tagger_name(digits, n, v) for n in TABLE_LABELS] for v in ("", *VARIANTS)}
         for title, (all_labels, few) in names.items():
             there = [name for name in (all_labels, few) if name in records]
             if there or (linked and all_labels in PUBLISHED):
                 cells = [part for name in (all_labels, few) for part in _cell(name, records.get(name))]
-                recipes = "baselines/recipes.py" if title in METHODS.values() else "recipes.py"
-                named = {name.rsplit("-", 1)[-1]: results / f"{name}.json" for name in there}
+                recipes = "baselines/recipes.py" if title.startswith(tuple(METHODS.values())) else "recipes.py"
+                counts = zip(TABLE_LABELS, (all_labels, few), strict=True)
+                named = {shorthand(n): results / f"{name}.json" for n, name in counts if name in there}
                 title += links(f"src/taggernet/{recipes}", named) if linked else ""
                 rows.append([f"TextureMNIST{digits}", title, *cells])
     head = ["data", "method"] + [
         f"{labels}, {what}" for labels in ("50k", "1k") for what in ("paper", "ours", "n", "verdict")
     ]
-    counts = sorted({record["test_scenes"] for record in records.values()})
-    note = f"Top-1 error with one digit, top-2 error with two; {' or '.join(f'{n:,}' for n in counts)} test scenes."
+    scenes = sorted({record["test_scenes"] for record in records.values()})
+    note = f"Top-1 error with one digit, top-2 error with two; {' or '.join(f'{n:,}' for n in scenes)} test scenes."
     anchor = records.get("ladder-mnist-1k")
     if anchor is not None:
         paper, sd = PAPER["ladder-mnist-1k"]
