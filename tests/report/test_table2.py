@@ -21,8 +21,15 @@ from taggernet.report import layout, table2, table2_cells, tables
 from taggernet.report.answers import ANSWERS, answer_counts, holders
 from taggernet.report.reproduce import reproduce
 from taggernet.report.table2 import ROWS, reproduce_table2
-from taggernet.report.table2_cells import baseline_cells, baseline_name, chosen_families, tagger_cells, tagger_name
-from taggernet.report.table2_page import GOALS, PAPER_TAGGER, label_curve, permuted_table
+from taggernet.report.table2_cells import (
+    baseline_cells,
+    baseline_name,
+    chosen_families,
+    tagger_cells,
+    tagger_name,
+    wanted,
+)
+from taggernet.report.table2_page import GOALS, PAPER_TAGGER, label_curve, main_table, permuted_table
 from taggernet.report.tables import quick, spread
 from taggernet.training import Config, Run, train
 
@@ -288,6 +295,22 @@ def test_the_table_sets_our_errors_beside_the_papers(tmp_path: Path) -> None:
     assert set(GOALS) | set(PAPER_TAGGER) == {
         tagger_name(d, n, v) for d in (1, 2) for n in (1_000, 50_000) for v in ("", "best")
     }
+
+
+def test_baselines_on_fresh_compositions_have_rows_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, ladder_texture_mnist_1_50k=record([5.0]), ladder_texture_mnist_1_1k_fresh=record([7.0, 9.0]))
+    text = table2.table2(tmp_path)
+    assert line(text, "FC Ladder, fresh compositions") == (
+        "| TextureMNIST1 | FC Ladder, fresh compositions | - | - | - | - | - | 8.00 ± 1.41 | 2 | - |"
+    )
+    linked = line(main_table(tmp_path), "FC Ladder, fresh compositions")
+    assert "[recipe](src/taggernet/baselines/recipes.py), [1k](" in linked
+    assert "ladder-texture-mnist-1-1k-fresh.json)" in linked
+    names = [cell.config.recipe for cell in baseline_cells() if wanted(cell, ["fresh"])]
+    methods = ("mlp", "ladder", "convnet")
+    assert sorted(names) == sorted(
+        baseline_name(m, d, n, "fresh") for m in methods for d in (1, 2) for n in (1_000, 50_000)
+    )
 
 
 def test_the_parts_of_the_page(tmp_path: Path) -> None:
