@@ -41,7 +41,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     Figures are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
     """
     begin = time.monotonic()
-    training = _Training(config, progress)
+    training = Training(config, progress)
     curve = training.run()
     trained = time.monotonic() - begin
     weights = training.chosen
@@ -74,8 +74,8 @@ def plain(config: BaselineConfig) -> dict[str, Any]:
     return found
 
 
-class _Training:
-    """The parts of one call of ``run_baseline``."""
+class Training:
+    """All seeds of a baseline on their way: the update, and the weights of the best or the last look at validation."""
 
     def __init__(self, config: BaselineConfig, progress: bool) -> None:
         self.config, self.progress = config, progress

@@ -67,7 +67,8 @@ class Classifier(nn.Module):
             if not value >= 0:
                 raise ValueError(f"{name}={value} is not a standard deviation: choose 0 (none) or more, e.g. 0.3")
         self.levels = len(biases)
-        self.noise = (input_noise, *[layer_noise] * self.levels)
+        self.noise: tuple[float | Tensor, ...] = (input_noise, *[layer_noise] * self.levels)
+        """Standard deviations from the input to the top; a tensor (S,) where seeds differ (baselines/pilots.py)."""
         self.bias = nn.ParameterList(biases)
         self.top_scale = per_feature(classes, 1.0)
         self.whitening: Whitening | None = None
@@ -143,8 +144,10 @@ class Classifier(nn.Module):
     def _noisy(self, z: Tensor, noise: Key | None, level: int) -> Tensor:
         """All parts of a level (*S, parts, rows, ...), with noise on as many of them as there are streams."""
         std = self.noise[level]
-        if noise is None or not std:
+        if noise is None or (not isinstance(std, Tensor) and not std):
             return z
+        if isinstance(std, Tensor):
+            std = std.reshape(-1, *[1] * (z.ndim - 1))
         part = noise.word.ndim - 1
         drawn = noise.fold(level).normal(*z.shape[part + 1 :])
         return z + std * pad(drawn, (0, 0) * (z.ndim - part - 1) + (0, z.shape[part] - drawn.shape[part]))

@@ -54,12 +54,14 @@ class LadderClassifier(FullyConnected):
         normalise_estimates: bool = True,
     ) -> None:
         super().__init__(widths, input_noise, layer_noise)
-        self.lambdas = tuple(default_lambdas(self.levels) if lambdas is None else lambdas)
-        if len(self.lambdas) != len(widths) or min(self.lambdas) < 0:
+        weights = tuple(default_lambdas(self.levels) if lambdas is None else lambdas)
+        if len(weights) != len(widths) or min(weights) < 0:
             raise ValueError(
-                f"lambdas={self.lambdas} was given for widths {tuple(widths)}: "
+                f"lambdas={weights} was given for widths {tuple(widths)}: "
                 f"give {len(widths)} weights, from the input up, none negative"
             )
+        self.lambdas: tuple[float | Tensor, ...] = weights
+        """Weights of the levels' costs from the input up; a tensor (S,) where seeds differ."""
         self.normalise_estimates = normalise_estimates
         self.norm = BatchNorm()
         self.decoder = nn.ModuleList(Linear(high, low) for low, high in itertools.pairwise(widths))
@@ -85,7 +87,8 @@ class LadderClassifier(FullyConnected):
 
     def decode(self, z: Sequence[Tensor], top: Tensor) -> dict[int, Tensor]:
         """The estimates z^_l from noisy z~_l and h~_top, down to the lowest level whose cost counts."""
-        lowest = next((level for level, weight in enumerate(self.lambdas) if weight), self.levels + 1)
+        counts = [isinstance(weight, Tensor) or weight > 0 for weight in self.lambdas]
+        lowest = counts.index(True) if any(counts) else self.levels + 1
         estimates: dict[int, Tensor] = {}
         vertical = top
         for level in range(self.levels, lowest - 1, -1):

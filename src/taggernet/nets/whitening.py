@@ -10,18 +10,20 @@ elements in another order come out in that order. Rasmus et al. use it for CIFAR
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 
 class Whitening(nn.Module):
-    """A fixed affine map; its tensors are buffers, the same for all seeds."""
+    """A fixed affine map; its tensors are buffers, the same for all seeds unless they are stacked."""
 
     mean: Tensor
     matrix: Tensor
 
-    def __init__(self, mean: Float[Tensor, " N"], matrix: Float[Tensor, "N N"]) -> None:
+    def __init__(self, mean: Float[Tensor, "... N"], matrix: Float[Tensor, "... N N"]) -> None:
         super().__init__()
         self.register_buffer("mean", mean, persistent=False)
         self.register_buffer("matrix", matrix, persistent=False)
@@ -40,6 +42,14 @@ class Whitening(nn.Module):
         matrix = directions * raised.rsqrt() @ directions.T
         scale = (variances / raised).mean().sqrt()
         return cls(rows.mean(0).to(x), (matrix / scale).to(x))
+
+    @classmethod
+    def stacked(cls, x: Float[Tensor, "B N"], ridges: Sequence[float]) -> Whitening:
+        """A whitening of these rows per seed; a ridge of 0 stands for none."""
+        elements = x.shape[1]
+        alone = {r: cls.of(x, r) if r else cls(torch.zeros(elements).to(x), torch.eye(elements).to(x)) for r in ridges}
+        means, matrices = zip(*((alone[ridge].mean, alone[ridge].matrix) for ridge in ridges), strict=True)
+        return cls(torch.stack(means).unsqueeze(1), torch.stack(matrices))
 
     def forward(self, x: Float[Tensor, "*S B N"]) -> Float[Tensor, "*S B N"]:
         return (x.float() - self.mean) @ self.matrix
