@@ -26,12 +26,12 @@ from taggernet.baselines.model import network
 from taggernet.baselines.recipes import BaselineConfig, baseline
 from taggernet.baselines.recipes import quick as toy_version
 from taggernet.baselines.row import Record, Training, plain
+from taggernet.complaints import MENDED_BY_THE_USER, sentence, unwritable
 from taggernet.nets.classifiers import Classifier
-from taggernet.nets.ladder_classifier import LadderClassifier
+from taggernet.nets.ladder_classifier import LadderClassifier, default_lambdas
 from taggernet.nets.whitening import Whitening
 from taggernet.storage import read_json, write_json
 from taggernet.training.log import environment
-from taggernet.training.loop import Diverged
 
 FREE = ("whiten", "input_noise", "layer_noise", "lambdas")
 """The fields of a configuration that settings may change."""
@@ -46,7 +46,7 @@ def pilot(config: BaselineConfig, settings: Settings, progress: bool = True) -> 
     configs = [_changed(config, name, setting) for name, setting in settings.items()]
     begin = time.monotonic()
     together = replace(config, seeds=len(configs))
-    training = Training(together, progress)
+    training = Training(replace(together, whiten=0.0), progress)
     _tell_apart(training.model, configs, training.x)
     curve = training.run()
     return {
@@ -65,15 +65,18 @@ def _changed(config: BaselineConfig, name: str, setting: dict[str, Any]) -> Base
         raise ValueError(f"setting {name!r} changes {given}: give an object with some of {', '.join(FREE)}")
     for field, value in setting.items():
         several = field == "lambdas"
-        values = value if several and isinstance(value, list | tuple) else [value]
-        if several != (values is value) or not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
+        values = value if several else [value]
+        if not isinstance(values, list | tuple) or not all(
+            isinstance(v, int | float) and math.isfinite(v) for v in values
+        ):
             raise ValueError(
                 f"setting {name!r} has {field}={value!r}: give {'a list of numbers' if several else 'a number'}"
             )
     changes: dict[str, Any] = {k: tuple(map(float, v)) if k == "lambdas" else float(v) for k, v in setting.items()}
     try:
         changed = replace(config, **changes)
-        network(changed)
+        with torch.device("meta"):  # for its checks alone
+            network(changed)
     except ValueError as problem:
         raise ValueError(f"setting {name!r}: {problem}") from None
     return changed
@@ -89,9 +92,8 @@ def _tell_apart(model: Classifier, configs: Sequence[BaselineConfig], known: tor
     model.noise = (column([config.input_noise for config in configs]), *[layers] * model.levels)
     model.whitening = Whitening.stacked(known, [config.whiten for config in configs])
     if isinstance(model, LadderClassifier):
-        alone = [network(config) for config in configs]
-        of_each = [ladder.lambdas for ladder in alone if isinstance(ladder, LadderClassifier)]
-        model.lambdas = tuple(column([float(weight) for weight in level]) for level in zip(*of_each, strict=True))
+        of_each = [config.lambdas or default_lambdas(model.levels) for config in configs]
+        model.lambdas = tuple(column(weights) for weights in zip(*of_each, strict=True))
 
 
 def errors_of(record: Record) -> dict[str, list[float]]:
@@ -119,15 +121,26 @@ def main(args: Sequence[str] | None = None) -> None:
         config = replace(baseline(given.name), device=given.device)
         optimiser = replace(config.optimiser, updates=given.updates)
         config = replace(config, optimiser=optimiser, evaluate_every=max(1, given.updates // 8))
+        if not given.settings.is_file():
+            raise FileNotFoundError(f"{given.settings} is not a file: write settings by name into one, as JSON")
+        if given.out is not None:
+            _make_room(given.out)
         record = pilot(toy_version(config) if given.quick else config, read_json(given.settings))
-    except (ValueError, OSError, Diverged) as problem:
-        print(problem, file=sys.stderr)
+    except MENDED_BY_THE_USER as problem:
+        print(sentence(problem), file=sys.stderr)
         sys.exit(2)
-    if given.out is not None:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        write_json(given.out, record)
     for name, errors in sorted(errors_of(record).items(), key=lambda item: item[1][-1]):
         print(f"{errors[-1]:6.2f} %  {name} (along the way {', '.join(f'{error:.1f}' for error in errors[:-1])})")
+    if given.out is not None:
+        write_json(given.out, record)
+
+
+def _make_room(out: Path) -> None:
+    """The folder of the record, before anything is trained."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise unwritable(out, problem) from None
 
 
 if __name__ == "__main__":
