@@ -35,10 +35,10 @@ table2` writes the [records](results/table2) and [all that stands around this ta
 Tagger reads a group's class from its mask, by fresh layers beside the Ladder; fresh layers on top of it, as in the
 paper, have a row of their own ([why](docs/LOG.md)). Our recipe is the same network on fresh compositions of the same
 50,000 digits; with few labels its reader also learns from scenes without any. The baselines were tuned on validation as
-Tagger was: MLP and Ladder see their scenes whitened, which knows nothing of images and lowers all of their errors, the
-Ladder's with one digit and 1,000 labels from 65 to 10 ([how](docs/LOG.md)). There it is now level with Tagger by the
-paper's protocol; with two digits Tagger is far ahead. The ConvNet sees its scenes as they are; narrow ones say that
-with few labels it would gain as well.
+Tagger was: MLP and Ladder see their scenes whitened, which knows nothing of images and lowers all of their errors ([by
+how much](docs/LOG.md)). With one digit and 1,000 labels the Ladder is then level with Tagger by the paper's protocol;
+with two digits Tagger is far ahead. The ConvNet sees its scenes as they are; narrow ones say that with few labels it
+would gain as well.
 
 {table}
 
