@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from taggernet.data import coincident
+from taggernet.report.colours import Array
 from taggernet.report.failures import overlap
-from taggernet.report.layout import GAP, Sheet, Trace, style
+from taggernet.report.layout import GAP, Sheet, Trace, enlarged, style
 from taggernet.report.studio import Studio
 from taggernet.tagger import Tagger
 from taggernet.training.config import DataConfig
@@ -48,9 +51,8 @@ def animation(
     clear = np.flatnonzero((overlap(drawn) > 0.05) & ~coincident(drawn))
     chosen = [int(i) for i in (clear if len(clear) >= scenes else np.arange(len(drawn)))[:scenes]]
     traces = studio.traces(drawn, chosen, groups)
-    positions = np.linspace(0, iterations, iterations * BETWEEN + 1)
     with style():
-        pictures = [_frame(traces, float(position), dpi) for position in positions]
+        pictures = list(_frames(traces, np.linspace(0, iterations, iterations * BETWEEN + 1), dpi))
     # One palette for all frames, taken from the last and the first: no flicker, and a small file.
     both = Image.fromarray(np.concatenate([np.asarray(pictures[0]), np.asarray(pictures[-1])]))
     palette = both.quantize(SHADES, method=Image.Quantize.MEDIANCUT)
@@ -70,19 +72,24 @@ def _white_paper(frame: Image.Image) -> Image.Image:
     return frame
 
 
-def _frame(traces: list[Trace], position: float, dpi: int) -> Image.Image:
+def _frames(traces: list[Trace], positions: Float[Array, "frames"], dpi: int) -> Iterator[Image.Image]:
+    """One sheet, on which only the groups and the words above them change."""
     size, margin, label, head = 1.0, 0.1, 0.62, 0.28
     sheet = Sheet(2 * margin + label + len(traces) * (size + GAP) - GAP, 2 * margin + head + 2 * size + GAP)
-    done = int(position + 1e-6)
-    words = "random start" if done == 0 else f"iteration {done}"
-    sheet.text(margin + label, margin + head / 2 - 0.03, words, LETTERS)
+    title = sheet.text(margin + label, margin + head / 2 - 0.03, "", LETTERS)
     for name, row in (("input", 0), ("groups", 1)):
         sheet.text(margin + label - 0.1, margin + head + row * (size + GAP) + size / 2, name, LETTERS, ha="right")
+    groups = []
     for column, trace in enumerate(traces):
         x = margin + label + column * (size + GAP)
         sheet.image(x, margin + head, size, trace.input())
-        sheet.image(x, margin + head + size + GAP, size, trace.between(position).groups())
+        groups.append(sheet.image(x, margin + head + size + GAP, size, trace.groups(0)).images[0])
     sheet.figure.set_dpi(dpi)
     canvas: Any = FigureCanvasAgg(sheet.figure)
-    canvas.draw()
-    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    for position in positions:
+        done = int(position + 1e-6)
+        title.set_text("random start" if done == 0 else f"iteration {done}")
+        for image, trace in zip(groups, traces, strict=True):
+            image.set_data(enlarged(trace.between(float(position)).groups()))
+        canvas.draw()
+        yield Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB")

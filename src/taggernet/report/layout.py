@@ -19,6 +19,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from taggernet.data import Scenes
 from taggernet.report.colours import FAINT, INK, Array, grey, group_colour, ink, paint, tint
@@ -68,6 +69,12 @@ def save(figure: Figure, out: str | Path) -> tuple[Path, Path]:
     return pdf, png
 
 
+def enlarged(picture: Float[Array, "H W 3"]) -> Float[Array, "h w 3"]:
+    """Every element as a square of several: viewers blur small images."""
+    times = max(1, round(240 / max(picture.shape[:2])))
+    return picture.repeat(times, 0).repeat(times, 1)
+
+
 class Sheet:
     """A page of a given size in inches."""
 
@@ -86,8 +93,7 @@ class Sheet:
         scale = size / max(height, width)
         box_w, box_h = width * scale, height * scale
         axes = self.axes(x + (size - box_w) / 2, y + (size - box_h) / 2, box_w, box_h)
-        times = max(1, round(240 / max(height, width)))  # viewers blur small images: enlarge them here
-        axes.imshow(picture.repeat(times, 0).repeat(times, 1), interpolation="none", aspect="auto")
+        axes.imshow(enlarged(picture), interpolation="none", aspect="auto")
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set(color=frame, linewidth=0.6)
@@ -106,9 +112,9 @@ class Sheet:
             spine.set(color=FAINT)
         return axes
 
-    def text(self, x: float, y: float, words: str, size: float = NORMAL, **options: Any) -> None:
+    def text(self, x: float, y: float, words: str, size: float = NORMAL, **options: Any) -> Text:
         place = {"ha": "left", "va": "center", "color": INK} | options
-        self.figure.text(x / self.width, 1 - y / self.height, words, fontsize=size, **place)
+        return self.figure.text(x / self.width, 1 - y / self.height, words, fontsize=size, **place)
 
     def line(self, x: Sequence[float], y: Sequence[float], colour: str, width: float = 1.5) -> None:
         xs, ys = [v / self.width for v in x], [1 - v / self.height for v in y]
