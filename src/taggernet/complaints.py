@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,16 @@ def _plainer(complaint: str) -> str:
     if option:
         return f"{option[1]}: {complaint[option.end() :]}"
     return re.sub(r"^Error parsing (config[\w.]*: )?", "", complaint).replace(" .", ".")
+
+
+@contextmanager
+def told_in_a_sentence() -> Iterator[None]:
+    """For the commands beside ``taggernet``: what the user can mend ends them with a sentence and status 2."""
+    try:
+        yield
+    except MENDED_BY_THE_USER as problem:
+        print(sentence(problem), file=sys.stderr)
+        sys.exit(2)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from taggernet.pretrained import card_in, locate, shipped
 from taggernet.recipes import recipe
 from taggernet.report.figures import grouping_figure
 from taggernet.report.terminal import show
+from taggernet.storage import make_folder
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training import train
@@ -122,6 +123,7 @@ def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
         return evaluate_weights(Tagger(config.model), weights, scenes, groups=config.test_groups).figures()
 
     before = figures(initial_weights(config.model, config.seed_list, "cpu"))
+    make_folder(out)
     run = train(config)
     if not run.finished:
         raise KeyboardInterrupt

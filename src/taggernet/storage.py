@@ -46,6 +46,14 @@ def write_durably(path: Path, write: Any) -> None:
     sync_folder(path.parent)
 
 
+def make_folder(path: Path) -> None:
+    """The folder and those above it; before long work, so that a place that cannot be written is found out first."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise unwritable(path, problem) from None
+
+
 def sync_folder(path: Path) -> None:
     """Make renames inside a folder durable."""
     folder = os.open(path, os.O_RDONLY)
@@ -136,10 +144,7 @@ def save_model(model: Tagger, folder: str | Path, card: dict[str, Any] | None = 
     if half:
         tensors = {name: _halved(name, tensor) if tensor.numel() > 1000 else tensor for name, tensor in tensors.items()}
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise unwritable(folder, problem) from None
+    make_folder(folder)
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / CARD, {"format": FORMAT, "model": asdict(model.config), "card": card or {}})
     return folder

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from taggernet.baselines import BASELINES
-from taggernet.baselines.row import plain
 from taggernet.recipes import RECIPES
-from taggernet.report.table2 import ROWS, _with_defaults
+from taggernet.report.table2 import ROWS, is_of_baseline
 from taggernet.report.table2_cells import chosen_families
 from taggernet.report.tables import is_of
 from taggernet.storage import read_json
@@ -44,5 +43,5 @@ def test_the_record_of_a_tagger_is_of_its_recipe(path: Path) -> None:
 def test_the_record_of_a_baseline_is_of_its_recipe(path: Path) -> None:
     record = read_json(path)
     count = len(record["seeds"])
-    assert _with_defaults(record["config"]) == plain(replace(BASELINES[path.stem], seeds=count))
+    assert is_of_baseline(replace(BASELINES[path.stem], seeds=count), record["config"])
     assert len(record["test"]["error"]) == len(record["chosen_update"]) == count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -107,6 +108,11 @@ MISTAKES = {
     "reproduce table1 --quick --seeds 0 --results out --runs out": "seeds=0",
     "reproduce table1 --quick --device toaster --results out --runs out": "device 'toaster' is not known",
     "reproduce figure4 --model none --results out": "none",
+    "reproduce table1 --quick --results a-file --runs out": "a-file/quick/table1 cannot be written (Not a directory)",
+    "reproduce table2 --quick --results a-file --runs out": "a-file/quick/table2 cannot be written (Not a directory)",
+    "reproduce figure4 --quick --results a-file --runs out": "a-file/quick/table1 cannot be written (Not a directory)",
+    "reproduce figure5 --quick --results a-file --runs out": "a-file/quick/table2 cannot be written (Not a directory)",
+    "demo small --out a-file/demo": "a-file/demo cannot be written (Not a directory)",
 }
 
 
@@ -126,6 +132,27 @@ def test_a_wrong_command_is_two_lines_and_status_2(
     assert "Traceback" not in shown.err
     assert not (here / "out" / "config.json").exists(), "corrected, the command must not find half a run"
     assert not (here / mischief.MARK).exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        ("baselines.command", "mlp-texture-mnist-1-1k --quick --out a-file"),
+        ("baselines.pilots", "mlp-texture-mnist-1-1k settings.json --quick --out a-file/x.json"),
+        ("reconstruction_clustering.command", "--out a-file/rc.json"),
+    ],
+)
+def test_the_commands_beside_it_find_out_first_where_nothing_can_be_written(
+    module: str, options: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "settings.json").write_text('{"as it is": {}}')
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"taggernet.{module}").main(options.split())
+    shown = capsys.readouterr()
+    assert ended.value.code == 2
+    assert shown.err.startswith("a-file cannot be written (File exists)")
+    assert len(shown.err.splitlines()) == 1
+    assert not shown.out
 
 
 def test_figures_are_shown_though_their_file_cannot_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

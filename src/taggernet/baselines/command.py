@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +12,8 @@ import tyro
 from taggernet.baselines.recipes import baseline
 from taggernet.baselines.recipes import quick as toy_version
 from taggernet.baselines.row import run_baseline
-from taggernet.storage import write_json
-from taggernet.training.loop import Diverged
+from taggernet.complaints import told_in_a_sentence
+from taggernet.storage import make_folder, write_json
 
 
 def _command(name: Annotated[str, tyro.conf.Positional], out: Path = Path("results/table2"), quick: bool = False,
@@ -28,8 +27,8 @@ def _command(name: Annotated[str, tyro.conf.Positional], out: Path = Path("resul
         device: auto, cpu, cuda, ...
     """
     config = replace(baseline(name), device=device)
+    make_folder(out)
     record = run_baseline(toy_version(config) if quick else config)
-    out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"{name}.json", record)
     for part in ("valid", "test"):
         found = [100 * row[-1] for row in record[part]["error"]]
@@ -39,8 +38,5 @@ def _command(name: Annotated[str, tyro.conf.Positional], out: Path = Path("resul
 
 def main(args: list[str] | None = None) -> None:
     """The command line."""
-    try:
+    with told_in_a_sentence():
         tyro.cli(_command, prog="python -m taggernet.baselines", args=args)
-    except (ValueError, FileNotFoundError, ConnectionError, Diverged) as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,11 +25,11 @@ from taggernet.baselines.model import network
 from taggernet.baselines.recipes import BaselineConfig, baseline
 from taggernet.baselines.recipes import quick as toy_version
 from taggernet.baselines.row import Record, Training, plain
-from taggernet.complaints import MENDED_BY_THE_USER, sentence, unwritable
+from taggernet.complaints import told_in_a_sentence
 from taggernet.nets.classifiers import Classifier
 from taggernet.nets.ladder_classifier import LadderClassifier, default_lambdas
 from taggernet.nets.whitening import Whitening
-from taggernet.storage import read_json, write_json
+from taggernet.storage import make_folder, read_json, write_json
 from taggernet.training.log import environment
 
 FREE = ("whiten", "input_noise", "layer_noise", "lambdas")
@@ -117,30 +116,19 @@ def main(args: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="at toy size, to see that it works")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     given = parser.parse_args(args)
-    try:
+    with told_in_a_sentence():
         config = replace(baseline(given.name), device=given.device)
         optimiser = replace(config.optimiser, updates=given.updates)
         config = replace(config, optimiser=optimiser, evaluate_every=max(1, given.updates // 8))
         if not given.settings.is_file():
             raise FileNotFoundError(f"{given.settings} is not a file: write settings by name into one, as JSON")
         if given.out is not None:
-            _make_room(given.out)
+            make_folder(given.out.parent)
         record = pilot(toy_version(config) if given.quick else config, read_json(given.settings))
-    except MENDED_BY_THE_USER as problem:
-        print(sentence(problem), file=sys.stderr)
-        sys.exit(2)
-    for name, errors in sorted(errors_of(record).items(), key=lambda item: item[1][-1]):
-        print(f"{errors[-1]:6.2f} %  {name} (along the way {', '.join(f'{error:.1f}' for error in errors[:-1])})")
-    if given.out is not None:
-        write_json(given.out, record)
-
-
-def _make_room(out: Path) -> None:
-    """The folder of the record, before anything is trained."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise unwritable(out, problem) from None
+        for name, errors in sorted(errors_of(record).items(), key=lambda item: item[1][-1]):
+            print(f"{errors[-1]:6.2f} %  {name} (along the way {', '.join(f'{error:.1f}' for error in errors[:-1])})")
+        if given.out is not None:
+            write_json(given.out, record)
 
 
 if __name__ == "__main__":

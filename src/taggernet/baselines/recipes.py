@@ -151,6 +151,7 @@ def convnet(data: Data, labels: int) -> BaselineConfig:
     """
     two = data == "texture-mnist-2"
     updates = max(5_000, min(25_000 if two else 12_500, labels + 2_000))
+    lr = (8e-3 if two else 4e-3) * (2 if labels >= 10_000 else 1)
     whiten, input_noise, layer_noise = 0.3, 0.3, 0.5
     if labels >= 50_000:
         whiten, input_noise, layer_noise = 0.0, 0.0, 0.0
@@ -165,9 +166,7 @@ def convnet(data: Data, labels: int) -> BaselineConfig:
         whiten=whiten,
         input_noise=input_noise,
         layer_noise=layer_noise,
-        optimiser=OptimiserConfig(
-            lr=(8e-3 if two else 4e-3) * (2 if labels >= 10_000 else 1), batch=100, updates=updates, schedule="cosine"
-        ),
+        optimiser=OptimiserConfig(lr=lr, batch=100, updates=updates, schedule="cosine"),
         select="best",
         evaluate_every=updates // (20 if labels < 50_000 else 10),
     )

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import tyro
 
+from taggernet.complaints import told_in_a_sentence
 from taggernet.reconstruction_clustering.row import RCRun, run_rc
-from taggernet.storage import write_json
+from taggernet.storage import make_folder, write_json
 
 
 def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path("results/table1/rc.json")) -> None:
@@ -17,8 +18,8 @@ def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path(
     Args:
         out: The record, as JSON.
     """
+    make_folder(out.parent)
     record = run_rc(config)
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_json(out, record)
     for mode, figures in record["modes"].items():
         for split, summary in figures["summary"].items():
@@ -29,4 +30,5 @@ def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path(
 
 def main(args: list[str] | None = None) -> None:
     """The command line."""
-    tyro.cli(_command, prog="python -m taggernet.reconstruction_clustering", args=args)
+    with told_in_a_sentence():
+        tyro.cli(_command, prog="python -m taggernet.reconstruction_clustering", args=args)

@@ -19,6 +19,7 @@ from taggernet.report.colours import Array
 from taggernet.report.failures import overlap
 from taggernet.report.layout import GAP, Sheet, Trace, enlarged, style
 from taggernet.report.studio import Studio
+from taggernet.storage import make_folder
 from taggernet.tagger import Tagger
 from taggernet.training.config import DataConfig
 
@@ -58,7 +59,7 @@ def animation(
     palette = both.quantize(SHADES, method=Image.Quantize.MEDIANCUT)
     frames = [_white_paper(picture.quantize(palette=palette, dither=Image.Dither.NONE)) for picture in pictures]
     path = Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     durations = [FIRST, *[FRAME] * (len(frames) - 2), LAST]
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=True)
     return path
@@ -92,4 +93,4 @@ def _frames(traces: list[Trace], positions: Float[Array, "frames"], dpi: int) ->
         for image, trace in zip(groups, traces, strict=True):
             image.set_data(enlarged(trace.between(float(position)).groups()))
         canvas.draw()
-        yield Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB")
+        yield Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")

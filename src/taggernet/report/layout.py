@@ -23,6 +23,7 @@ from matplotlib.text import Text
 
 from taggernet.data import Scenes
 from taggernet.report.colours import FAINT, INK, Array, grey, group_colour, ink, paint, tint
+from taggernet.storage import make_folder
 from taggernet.tag import Grouping
 
 GAP = 0.05
@@ -61,7 +62,7 @@ def style() -> Iterator[None]:
 def save(figure: Figure, out: str | Path) -> tuple[Path, Path]:
     """Write a PDF and a PNG beside each other, whatever the ending of ``out``; no date, so files can be compared."""
     out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     stem = out.with_suffix("") if out.suffix in (".pdf", ".png") else out
     pdf, png = stem.with_name(stem.name + ".pdf"), stem.with_name(stem.name + ".png")
     figure.savefig(pdf, metadata={"CreationDate": None})

@@ -10,7 +10,7 @@ from taggernet.report.animation import animation
 from taggernet.report.figure5 import figure5
 from taggernet.report.table2 import ROWS, reproduce_table2, train_family
 from taggernet.report.table2_cells import tagger_name
-from taggernet.storage import write_json
+from taggernet.storage import make_folder, write_json
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.config import DataConfig
@@ -52,8 +52,8 @@ def reproduce(
 
 
 def _figure4(results: Path, runs: Path, model: str, seeds: int, quick: bool, device: str) -> None:
+    make_folder(results)
     drawn = Tagger.from_pretrained(model) if model else _first_seed("shapes-best", runs, seeds, quick, device)
-    results.mkdir(parents=True, exist_ok=True)
     shown = figures.figure4(drawn, results / "figure4", scenes=100 if quick else 1000)
     animation(drawn, results / "figure4.gif")
     write_json(results / "figure4.json", {"model": Path(model).name if model else "shapes-best", **shown})
@@ -72,6 +72,7 @@ def _first_seed(name: str, runs: Path, seeds: int, quick: bool, device: str) -> 
 
 
 def _figure5(results: Path, runs: Path, model: str, seeds: int, quick: bool, device: str) -> None:
+    make_folder(results)
     names = [tagger_name(digits, 50_000, "best") for digits in (1, 2)]
     one, two = names if names[1] in RECIPES else [tagger_name(digits, 50_000) for digits in (1, 2)]
     single = runs / one / "seed-0"
@@ -86,7 +87,6 @@ def _figure5(results: Path, runs: Path, model: str, seeds: int, quick: bool, dev
         scenes=100 if quick else 1000,
         data=DataConfig(name="texture-mnist-2", digits="fixture" if quick else "mnist"),
     )
-    results.mkdir(parents=True, exist_ok=True)
     write_json(results / "figure5.json", {"model": Path(model).name if model else two, **shown})
     words = "a model trained on one digit" if trained_on_one else "the same model"
     print(f"figure 5 is in {results}: figure5.pdf, figure5.png, and what they show in figure5.json")

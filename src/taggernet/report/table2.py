@@ -22,7 +22,7 @@ from taggernet.report.label_curve import label_curve_figure
 from taggernet.report.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from taggernet.report.table2_page import label_curve, table2
 from taggernet.report.tables import Record, figures_of, is_of, kept, plain, row_record, sized
-from taggernet.storage import read_json, write_json
+from taggernet.storage import make_folder, read_json, write_json
 from taggernet.training import Config, train
 from taggernet.training.datasets import split
 from taggernet.training.loop import Run
@@ -53,7 +53,7 @@ def reproduce_table2(
     strange = [row for row in rows if _chosen([row]) == ([], [])]
     if strange or not rows:
         raise ValueError(f"rows={strange} name nothing of Table 2: choose from {', '.join(ROWS)}, or name cells")
-    results.mkdir(parents=True, exist_ok=True)
+    make_folder(results)
     for first, seconds in families:
         wanted_seconds = [sized(config, seeds, toy, device) for config in seconds]
         _reproduce_family(sized(first, seeds, toy, device), wanted_seconds, results, runs)
@@ -123,16 +123,17 @@ def _trained(config: Config, runs: Path | None, first: Run | None = None) -> Run
 
 def _reproduce_baseline(config: BaselineConfig, results: Path) -> None:
     path = results / f"{config.recipe}.json"
-    if path.exists() and _with_defaults(read_json(path).get("config", {})) == plain_baseline(config):
+    if path.exists() and is_of_baseline(config, read_json(path).get("config", {})):
         return
     _tidy()
     write_json(path, run_baseline(config))
 
 
-def _with_defaults(recorded: Record) -> Record:
-    """A baseline's recorded configuration; fields younger than the record have their defaults."""
+def is_of_baseline(config: BaselineConfig, recorded: Record) -> bool:
+    """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
     defaults = plain_baseline(BaselineConfig())
-    return {**defaults, **recorded, "optimiser": {**defaults["optimiser"], **recorded.get("optimiser", {})}}
+    optimiser = {**defaults["optimiser"], **recorded.get("optimiser", {})}
+    return {**defaults, **recorded, "optimiser": optimiser} == plain_baseline(config)
 
 
 def _tidy() -> None:

@@ -22,7 +22,7 @@ from taggernet.recipes import recipe
 from taggernet.report.charts import generalisation_figure
 from taggernet.report.figures import worst_scenes_figure
 from taggernet.report.generalisation import generalisation
-from taggernet.storage import read_json, write_json
+from taggernet.storage import make_folder, read_json, write_json
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
 from taggernet.training.config import differing_fields, from_json
@@ -89,11 +89,11 @@ def reproduce_row(
     found = kept(config, path)
     if found is not None and not (beyond and not beyond_path(config, results).exists()):
         return found
+    make_folder(results)
     begin = time.monotonic()
     run = train(config, None if runs is None else runs / config.recipe)
     if not run.finished:
         raise KeyboardInterrupt
-    results.mkdir(parents=True, exist_ok=True)
     record = row_record(run, begin) if found is None else found
     write_json(path, record)
     if beyond:
@@ -192,7 +192,7 @@ def _reproduce_rc(path: Path, toy: bool) -> None:
 
     if not path.exists():
         small = RCRun(seeds=1, train=500, valid=100, test=100) if toy else RCRun()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_json(path, run_rc(small))
 
 
