@@ -34,14 +34,14 @@ lint: $(READY) ## style and mistakes that ruff sees
 	$(BIN)/ruff format --check
 
 typecheck: $(READY) ## mypy --strict on the package
-	$(BIN)/mypy --strict src/taggernet
+	$(BIN)/mypy --strict src/taggernet paper
 
 pytest: $(READY) ## the tests alone; PYTEST_ARGS="-k ami -x" narrows them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # What docs/reliability.md promises; -p no:cacheprovider, so that nothing is left in the repository.
 SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/training/test_, \
-	resume.py checkpoint.py divergence.py distributed.py faults.py faults_of_the_machine.py)
+	resume.py checkpoint.py divergence.py distributed.py failures.py failures_of_the_machine.py)
 
 soak: $(READY) ## the tests of docs/reliability.md at full size
 	TAGGERNET_SOAK=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1200 \

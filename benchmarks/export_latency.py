@@ -21,7 +21,7 @@ import torch
 
 import taggernet as tn
 from taggernet.export import export, session
-from taggernet.storage import write_json
+from taggernet.fileio import write_json
 from taggernet.training.log import environment
 
 

@@ -173,7 +173,7 @@ def main() -> None:
     import torch
 
     import taggernet as tn
-    from taggernet.storage import write_json
+    from taggernet.fileio import write_json
     from taggernet.training.log import environment
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

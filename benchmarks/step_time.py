@@ -28,10 +28,10 @@ from typing import Any
 
 import torch
 
-from taggernet.randomness import Key
+from taggernet.config.run import Config, DataConfig, OptimiserConfig
+from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import datasets
-from taggernet.training.config import Config, DataConfig, OptimiserConfig
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights

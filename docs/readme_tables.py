@@ -14,8 +14,8 @@ import re
 import shutil
 from pathlib import Path
 
-from taggernet.report.table2_page import main_table, permuted_table, table2
-from taggernet.report.tables import table1
+from paper.table1 import table1
+from paper.table2_page import main_table, permuted_table, table2
 
 ROOT = Path(__file__).parents[1]
 FIRST = """Shapes, test split of 10,000 scenes, the paper's figures beside ours. `taggernet reproduce table1` writes the

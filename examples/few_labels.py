@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import taggernet as tn
-from taggernet.own_data import config_for
+from taggernet.training.auto_config import config_for
 
 DIGITS = (0, 1, 7)
 

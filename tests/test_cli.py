@@ -17,8 +17,8 @@ import torch
 import taggernet
 from taggernet import data
 from taggernet.cli import main
+from taggernet.fileio import read_json
 from taggernet.recipes import RECIPES
-from taggernet.storage import read_json
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 

@@ -12,10 +12,10 @@ import torch
 
 from taggernet import data, demo, pretrained
 from taggernet.cli import main
+from taggernet.config.run import DataConfig
 from taggernet.evaluation import evaluate_weights, stacked
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger, TaggerConfig
-from taggernet.training.config import DataConfig
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 
@@ -131,9 +131,7 @@ def test_an_installation_without_weights_says_so(
 def test_a_card_without_figures_gets_one_sentence(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Tagger(TaggerConfig(widths=(8, 4))).save(shipped / "bare")
     assert main(["demo", "bare"]) == 2
-    assert (
-        "the card of 'bare' lacks data and test: make it with python -m taggernet.shipping" in capsys.readouterr().err
-    )
+    assert "the card of 'bare' lacks data and test: make it with python -m paper.shipping" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("shipped")

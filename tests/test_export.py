@@ -14,10 +14,10 @@ import torch
 from taggernet.cli import main
 from taggernet.data import Scenes, shapes
 from taggernet.export import Step, export, session
-from taggernet.own_data import config_for
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import train
+from taggernet.training.auto_config import config_for
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("without_typecheck")  # torch.export cannot trace it

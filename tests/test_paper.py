@@ -18,7 +18,7 @@ from scipy import stats
 from torch import Tensor
 
 from taggernet.nets.ladder import LadderMapping
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import BernoulliGroups, BitFlip, GaussianGroups, GaussianNoise, State, run, start, step
 from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger, TaggerConfig

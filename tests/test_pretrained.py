@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from taggernet import pretrained
+from taggernet.model_io import CARD, WEIGHTS
 from taggernet.nets import MLPMapping
-from taggernet.storage import CARD, WEIGHTS
 from taggernet.tagger import Tagger, TaggerConfig
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from paper.table1 import quick
 from taggernet import data
 from taggernet.data import textures
 from taggernet.recipes import RECIPES, recipe
-from taggernet.report.tables import quick
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
 

@@ -16,7 +16,7 @@ def test_a_promise_names_a_test_that_exists(path: str, name: str) -> None:
     assert re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE), f"{path} has no {name}"
 
 
-@pytest.mark.parametrize("path", ["tests/training/test_faults.py", "tests/training/test_faults_of_the_machine.py"])
+@pytest.mark.parametrize("path", ["tests/training/test_failures.py", "tests/training/test_failures_of_the_machine.py"])
 def test_every_fault_that_is_tested_is_promised(path: str) -> None:
     """But for what guards the tests themselves."""
     written = set(re.findall(r"^def (test_\w+)", (ROOT / path).read_text(), re.MULTILINE))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from taggernet.nets import BatchNorm, LadderMapping, MLPMapping
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import BernoulliGroups, BitFlip, GaussianGroups, GaussianNoise, State
 from taggernet.tagger import Tagger, TaggerConfig
 

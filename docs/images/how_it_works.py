@@ -19,9 +19,9 @@ import torch
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import taggernet as tn
-from taggernet.report.colours import FAINT, INK, Array, group_colour, ink, paint
-from taggernet.report.layout import Sheet, style
 from taggernet.tag.grouping import State, features
+from taggernet.viz.colours import FAINT, INK, Array, group_colour, ink, paint
+from taggernet.viz.layout import Sheet, style
 
 GROUPS, ITERATIONS, SHOWN, CANDIDATES = 3, 5, 2, 3000
 """K; T; the iteration that is drawn in full; scenes from which one is chosen."""

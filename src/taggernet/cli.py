@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | reproduce | explore | export | data.
+"""The command line: taggernet demo | train | evaluate | explore | export | data.
 
 Errors that a user can mend are one or two lines on stderr and exit status 2; --debug shows the traceback.
 """
@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from taggernet.complaints import folded, plain_warnings, sentence
-from taggernet.training.config import Config
+from taggernet.config.run import Config
+from taggernet.errors import folded, plain_warnings, sentence
 
 INTERRUPTED = 130
 
@@ -118,29 +118,6 @@ class Explore:
     """Open the page in the browser at once."""
 
 
-@dataclass(frozen=True)
-class Reproduce:
-    """Everything from data to the finished table or figure of the paper."""
-
-    what: Annotated[Literal["table1", "table2", "figure4", "figure5"], tyro.conf.Positional]
-    """Which table or figure."""
-    seeds: int | None = None
-    """Seeds of each of the paper's rows; by default as many as the paper: 20 in Table 1, 5 in Table 2."""
-    quick: bool = False
-    """Toy size: shows that everything works, in seconds, on any machine."""
-    results: Path = Path("results")
-    """Where records, tables and figures go; a record that is there already is not computed again."""
-    runs: Path = Path("runs")
-    """Where the runs keep their checkpoints."""
-    model: str = ""
-    """Figures: the model to draw, a folder or the name of a shipped one; by default the first seed of our best row,
-    which is trained if runs does not hold it."""
-    device: str = "auto"
-    """auto, cpu, cuda, ..."""
-    rows: tuple[str, ...] = ()
-    """table2: some of tagger, baselines, best, top, compact, fresh, permuted, curve, or cells by name; else all."""
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run a command and return the exit status."""
     args = list(sys.argv[1:] if argv is None else argv)
@@ -164,12 +141,16 @@ def _dispatch(args: list[str]) -> None:
         "demo": (Demo, _demo),
         "evaluate": (Evaluate, _evaluate),
         "data": (Data, _data),
-        "reproduce": (Reproduce, _reproduce),
         "explore": (Explore, _explore),
         "export": (Export, _export),
     }
     if args and args[0] == "train":
         return _train(args[1:])
+    if args and args[0] == "reproduce":
+        raise ValueError(
+            "the paper's tables and figures are made from a clone of the repository: run 'python -m paper "
+            f"{' '.join(args[1:]) or 'table1|table2|figure4|figure5'}' there"
+        )
     if args and args[0] == "--version":
         import taggernet
 
@@ -203,10 +184,9 @@ def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
 
 
 def _train(args: list[str]) -> None:
-    from taggernet import own_data
     from taggernet.recipes import RECIPES, recipe
-    from taggernet.report.terminal import show
-    from taggernet.training import train
+    from taggernet.training import auto_config, train
+    from taggernet.viz.terminal import show
 
     if not args or args[0] in ("-h", "--help"):
         print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
@@ -220,14 +200,14 @@ def _train(args: list[str]) -> None:
     def parse(default: Config) -> Any:
         return _parse(Train, f"taggernet train {name}", rest, default=Train(Path("runs") / Path(name).stem, default))
 
-    if own_data.looks_like_a_file(name):
-        found = own_data.look(name)
-        options = parse(own_data.configure(found))
+    if auto_config.looks_like_a_file(name):
+        found = auto_config.look(name)
+        options = parse(auto_config.configure(found))
         if options.config.model.kind != found.survey.kind:  # it was given, and the other defaults follow from it
-            found = own_data.look(name, options.config.model.kind)
-            options = parse(own_data.configure(found))
+            found = auto_config.look(name, options.config.model.kind)
+            options = parse(auto_config.configure(found))
         if os.environ.get("RANK", "0") == "0":
-            print(f"{found}\n{own_data.choices(options.config)} (each has an option, see --help)")
+            print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     else:
         options = parse(recipe(name))
     run = train(options.config, options.out)
@@ -242,9 +222,9 @@ def _train(args: list[str]) -> None:
 
 
 def _evaluate(options: Evaluate) -> None:
-    from taggernet.report.terminal import show
+    from taggernet.fileio import write_json
     from taggernet.runs import evaluate
-    from taggernet.storage import write_json
+    from taggernet.viz.terminal import show
 
     if options.json is not None and options.json.exists() and not options.overwrite:
         raise FileExistsError(f"{options.json} exists: choose another name for --json, or add --overwrite")
@@ -285,12 +265,6 @@ def _explore(options: Explore) -> None:
     from taggernet.explorer import launch
 
     launch(options.model, host=options.host, port=options.port, open_browser=options.open_browser)
-
-
-def _reproduce(options: Reproduce) -> None:
-    from taggernet.report.reproduce import reproduce
-
-    reproduce(**vars(options))
 
 
 def _demo(options: Demo) -> None:

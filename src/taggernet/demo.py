@@ -15,16 +15,16 @@ from taggernet.data import Scenes
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import one_thread
 from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.fileio import make_folder
 from taggernet.pretrained import card_in, locate, shipped
 from taggernet.recipes import recipe
-from taggernet.report.figures import grouping_figure
-from taggernet.report.terminal import show
-from taggernet.storage import make_folder
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.datasets import split
 from taggernet.training.seeds import initial_weights
+from taggernet.viz.figures import grouping_figure
+from taggernet.viz.terminal import show
 
 SCENES, DRAWN, BATCH = 1_000, 8, 100
 """Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
@@ -57,9 +57,7 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     model, card = Tagger.from_pretrained(name), card_in(locate(name))
     lacking = [field for field in ("data", "test") if not isinstance(card.get(field), dict)]
     if lacking:
-        raise ValueError(
-            f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m taggernet.shipping"
-        )
+        raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper.shipping")
     groups, iterations = card["test"]["groups"], card["test"]["iterations"]
     scenes, source = held_out(card["data"], count)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute

@@ -21,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from taggernet.data import Scenes
-from taggernet.data.own import OwnData, survey
+from taggernet.data.lazy import LazyArrays, survey
 from taggernet.data.scenes import Array
 from taggernet.nets.norm import NormKind
-from taggernet.own_data import model_for
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger, joined
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train
+from taggernet.training.auto_config import model_for
 from taggernet.training.datasets import IN_MEMORY
 
 UNLABELLED = -1
@@ -72,7 +72,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn from rows; ``classes`` -1 where there is none."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scenes = Scenes.of(x, classes=classes, kind=None if self.kind == "auto" else self.kind)
-        found = survey(OwnData.of(scenes), None if self.kind == "auto" else self.kind)
+        found = survey(LazyArrays.of(scenes), None if self.kind == "auto" else self.kind)
         model = model_for(found, (x.shape[1],), tuple(self.widths), n_classes)
         norm = cast(NormKind, self.norm)  # TaggerConfig checks it
         model = replace(model, norm=norm, noise=model.noise if self.noise is None else self.noise)

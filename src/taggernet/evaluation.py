@@ -21,7 +21,7 @@ from taggernet.data import Scenes
 from taggernet.metrics import classification_error
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tagger import Tagger
 
 Figures = dict[str, Any]

@@ -27,10 +27,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from taggernet.storage import write_durably
+from taggernet.config.model import TaggerConfig
+from taggernet.fileio import write_durably
 from taggernet.tag import State, step
 from taggernet.tagger import MAX_ITERATIONS, Tagger, _check_count
-from taggernet.tagger_config import TaggerConfig
 
 
 class Step(nn.Module):

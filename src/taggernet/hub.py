@@ -12,7 +12,8 @@ from pathlib import Path
 
 from huggingface_hub import HfApi, ModelHubMixin
 
-from taggernet.storage import CARD, WEIGHTS, read_json
+from taggernet.fileio import read_json
+from taggernet.model_io import CARD, WEIGHTS
 
 PAGE = "README.md"
 TEMPLATE = """---

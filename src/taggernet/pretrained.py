@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from taggernet.storage import CARD, WEIGHTS, load_model, read_json, save_model
+from taggernet.fileio import read_json
+from taggernet.model_io import CARD, WEIGHTS, load_model, save_model
 
 if TYPE_CHECKING:
     from taggernet.tagger import Tagger

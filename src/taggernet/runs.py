@@ -12,9 +12,9 @@ from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS, Tagger
 from taggernet.training.datasets import BUILT_IN
 from taggernet.training.datasets import split as scenes_of
 from taggernet.training.distributed import pick_device
-from taggernet.training.fitting import check_built_in
-from taggernet.training.folder import models_of, read_config
 from taggernet.training.log import environment
+from taggernet.training.run_dir import models_of, read_config
+from taggernet.training.validation import check_built_in
 
 
 def evaluate(

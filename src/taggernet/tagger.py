@@ -20,15 +20,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.arrays import check_plain_tensor, check_unmasked
+from taggernet.config.model import LARGEST, TaggerConfig
+from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
-from taggernet.nets.reader import Reader
-from taggernet.plain import check_plain_tensor, check_unmasked
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, run, start
 from taggernet.tag.likelihood import wide
-from taggernet.tagger_config import LARGEST, TaggerConfig
 
 __all__ = ["Tagger", "TaggerConfig"]
 
@@ -175,14 +175,14 @@ class Tagger(nn.Module):
 
     def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
         """Write model.safetensors and config.json into a folder; ``card`` adds notes such as figures."""
-        from taggernet.storage import save_model
+        from taggernet.model_io import save_model
 
         return save_model(self, folder, card, half=half)
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
         """Read what ``save`` wrote. Nothing is ever unpickled."""
-        from taggernet.storage import load_model
+        from taggernet.model_io import load_model
 
         return load_model(folder, device)
 
@@ -216,10 +216,10 @@ class Tagger(nn.Module):
                 module.shared_statistics = True
 
 
-def _reader(config: TaggerConfig) -> Reader | None:
+def _reader(config: TaggerConfig) -> ClassHead | None:
     if not config.class_widths:
         return None
-    return Reader(
+    return ClassHead(
         config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
     )
 

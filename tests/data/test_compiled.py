@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import torch
 from taggernet.data import fixture_digits, fresh_shapes, fresh_texture_mnist, placements, texture_bank
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 table, bank = placements(), texture_bank()
 images, labels = map(torch.from_numpy, fixture_digits("test"))

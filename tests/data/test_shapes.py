@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taggernet.data.shapes import KINDS, fresh_shapes, shape_masks, shapes
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 
 def paper_triangle() -> np.ndarray:

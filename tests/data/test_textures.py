@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.textures import compose, fresh_texture_mnist, texture_bank, texture_mnist
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 full_mnist = pytest.mark.skipif("TAGGERNET_DATA" not in os.environ, reason="TAGGERNET_DATA names no MNIST")
 

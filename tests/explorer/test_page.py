@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taggernet import data
-from taggernet.report.colours import GROUP_COLOURS, ink, rgb
+from taggernet.viz.colours import GROUP_COLOURS, ink, rgb
 
 Visit = Callable[..., Any]
 OpenTab = Callable[..., None]

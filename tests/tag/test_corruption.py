@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import BitFlip, Corruption, GaussianNoise
 
 CORRUPTIONS: list[Corruption] = [BitFlip(0.2), GaussianNoise(0.3)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import BernoulliGroups, GaussianGroups, Grouping, Mapped, Mapping, State, run, start, step
 from taggernet.tag.grouping import features
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from toys import quiet, records, toy
 
-from taggernet.storage import read_tensors
+from taggernet.fileio import read_tensors
 from taggernet.training import train
 
 OPERATIONS = [(os, "replace"), (os, "fsync"), (shutil, "rmtree")]

@@ -16,7 +16,7 @@ import torch
 from toys import records, toy
 
 import taggernet
-from taggernet.storage import read_tensors
+from taggernet.fileio import read_tensors
 from taggernet.training import train
 from taggernet.training.checkpoint import load_latest
 from taggernet.training.update import Update

@@ -13,11 +13,11 @@ import pytest
 import torch
 from toys import quiet, records, toy
 
-from taggernet.storage import read_json, write_json
+from taggernet.config.run import differing_fields, from_json, to_json
+from taggernet.fileio import read_json, write_json
 from taggernet.training import Config, train
 from taggernet.training.checkpoint import _digest_of, load, load_latest, save
-from taggernet.training.config import differing_fields, from_json, to_json
-from taggernet.training.folder import owned, read_config
+from taggernet.training.run_dir import lock_run, read_config
 from taggernet.training.update import TrainState
 
 CONFIG = toy("batch", "fixed", ema=0.9)
@@ -270,7 +270,7 @@ def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
     finally:
         other.kill()
         other.communicate()
-    with owned(tmp_path), pytest.raises(ValueError, match="another run is using"):
+    with lock_run(tmp_path), pytest.raises(ValueError, match="another run is using"):
         train(toy(), tmp_path)
     assert train(toy(), tmp_path).finished
 

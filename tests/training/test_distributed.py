@@ -19,7 +19,7 @@ from faulty import ENVIRONMENT, SOAK
 from toys import records
 
 from taggernet.cli import main
-from taggernet.storage import read_tensors
+from taggernet.fileio import read_tensors
 from taggernet.training.distributed import World, agree, average, describe, meeting, pick_device, same_start
 
 OPTIONS = """

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from taggernet import data
+from taggernet.config.run import Config
 from taggernet.data import Scenes
-from taggernet.randomness import Key
 from taggernet.recipes import recipe
-from taggernet.training.config import Config
+from taggernet.rng import Key
 from taggernet.training.datasets import _labelled, source, training_set
 from taggernet.training.objective import Batch
 from taggernet.training.sources import Part

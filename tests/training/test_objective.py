@@ -11,8 +11,8 @@ from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
 from taggernet.nets.dropout import Dropout
-from taggernet.randomness import Key
 from taggernet.recipes import recipe
+from taggernet.rng import Key
 from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training.objective import Batch, Costs, Objective

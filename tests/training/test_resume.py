@@ -17,7 +17,7 @@ import torch
 from faulty import ENVIRONMENT, SOAK
 from toys import quiet, records, toy
 
-from taggernet.storage import read_tensors
+from taggernet.fileio import read_tensors
 from taggernet.training import Config, Run, train
 from taggernet.training.update import Update
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from toys import fixture_digits, shrunk, toy
 
+from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.training import datasets, sources
-from taggernet.training.config import Config, DataConfig
 from taggernet.training.sources import FixedSource, LabelledSource, Part, Rows
 
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from toys import toy
 
-from taggernet.randomness import Key
+from taggernet.config.run import OptimiserConfig
 from taggernet.recipes import recipe
+from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
-from taggernet.training.config import OptimiserConfig
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FreshSource, Part

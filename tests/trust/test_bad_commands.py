@@ -16,7 +16,7 @@ import torch
 import taggernet
 from taggernet import cli
 from taggernet.cli import main
-from taggernet.complaints import folded, sentence
+from taggernet.errors import folded, sentence
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 
@@ -137,9 +137,9 @@ def test_a_wrong_command_is_two_lines_and_status_2(
 @pytest.mark.parametrize(
     ("module", "options"),
     [
-        ("baselines.command", "mlp-texture-mnist-1-1k --quick --out a-file"),
-        ("baselines.pilots", "mlp-texture-mnist-1-1k settings.json --quick --out a-file/x.json"),
-        ("reconstruction_clustering.command", "--out a-file/rc.json"),
+        ("paper.baselines.command", "mlp-texture-mnist-1-1k --quick --out a-file"),
+        ("paper.baselines.sweep", "mlp-texture-mnist-1-1k settings.json --quick --out a-file/x.json"),
+        ("paper.rc.command", "--out a-file/rc.json"),
     ],
 )
 def test_the_commands_beside_it_find_out_first_where_nothing_can_be_written(
@@ -147,7 +147,7 @@ def test_the_commands_beside_it_find_out_first_where_nothing_can_be_written(
 ) -> None:
     (here / "settings.json").write_text('{"as it is": {}}')
     with pytest.raises(SystemExit) as ended:
-        importlib.import_module(f"taggernet.{module}").main(options.split())
+        importlib.import_module(module).main(options.split())
     shown = capsys.readouterr()
     assert ended.value.code == 2
     assert shown.err.startswith("a-file cannot be written (File exists)")

@@ -26,14 +26,14 @@ from safetensors.torch import load_file, save_file
 
 import taggernet as tn
 from taggernet import Tagger, TaggerConfig, data
+from taggernet.config.run import Config
 from taggernet.data import Scenes, load, mnist
 from taggernet.export import export
 from taggernet.metrics import adjusted_mutual_information as ami
 from taggernet.metrics import adjusted_rand_index, classification_error, top1_error, top2_error
-from taggernet.own_data import look
 from taggernet.training import train
-from taggernet.training.config import Config
-from taggernet.training.folder import read_config
+from taggernet.training.auto_config import look
+from taggernet.training.run_dir import read_config
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 

@@ -25,12 +25,12 @@ from mischief import MARK, TRAP, pack
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from taggernet import Tagger, TaggerConfig, cli, data
+from taggernet.config.run import from_json, to_json
 from taggernet.data import Scenes, load
 from taggernet.data.mnist import parse_idx
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, classification_error
+from taggernet.model_io import CARD, WEIGHTS
 from taggernet.recipes import recipe
-from taggernet.storage import CARD, WEIGHTS
-from taggernet.training.config import from_json, to_json
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from taggernet import Tagger, TaggerConfig
-from taggernet.explorer.forgetting import SESSIONS, Recent, forget_old_visitors
+from taggernet.explorer.session_limit import SESSIONS, Recent, forget_old_visitors
 from taggernet.tag import Grouping
 
 SOAK = os.environ.get("TAGGERNET_SOAK") == "1"

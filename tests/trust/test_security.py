@@ -24,11 +24,11 @@ import pytest
 import taggernet as tn
 from taggernet import Tagger, TaggerConfig, cli
 from taggernet.data import load, mnist
-from taggernet.data.own import open_data
+from taggernet.data.lazy import open_data
 from taggernet.explorer import launch
 from taggernet.explorer.address import is_loopback
-from taggernet.explorer.opening import check_model
-from taggernet.storage import read_tensors
+from taggernet.explorer.loader import check_model
+from taggernet.fileio import read_tensors
 from taggernet.training import train
 from taggernet.training.checkpoint import load as load_checkpoint
 
@@ -221,7 +221,7 @@ out = tn.Tagger.from_pretrained("run").group(scenes.x)
 tn.metrics.adjusted_mutual_information(scenes.groups, out.labels)
 assert main(["evaluate", "run", "--device", "cpu"]) == 0
 assert main(["export", "no-such-model", "--to", "x.onnx"]) == 2
-import huggingface_hub, taggernet.estimators, taggernet.report.figures
+import huggingface_hub, taggernet.estimators, paper.figure4
 """
 ASKED = """
 import taggernet as tn

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from taggernet.complaints import unwritable
 from taggernet.data.scenes import Array, Scenes
+from taggernet.errors import unwritable
 
 LIMIT = 16 << 30  # bytes unpacked; more is most likely a mistake or malice
 MAPPED = 64 << 20  # a .npy larger than this stays on the disk and is read where it is looked at

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from taggernet.plain import check_plain_tensor, check_unmasked
-from taggernet.randomness import Key
+from taggernet.arrays import check_plain_tensor, check_unmasked
+from taggernet.rng import Key
 
 Array = npt.NDArray[Any]
 Kind = Literal["binary", "real"]

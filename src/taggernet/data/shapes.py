@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")
 MAX_SIZE = 128

@@ -23,7 +23,7 @@ from torch.nn.functional import pad
 
 from taggernet.data.mnist import mnist
 from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")
 SIDE = 28

@@ -32,7 +32,7 @@ def launch(
     ``block=False`` returns the running page, with ``url`` and ``close``, instead of waiting for Ctrl-C.
     """
     from taggernet.explorer.address import check_address
-    from taggernet.explorer.opening import check_model
+    from taggernet.explorer.loader import check_model
 
     check_address(host, port)
     check_model(model)

@@ -12,13 +12,13 @@ from starlette.middleware import Middleware
 from taggernet.data import Scenes
 from taggernet.explorer.address import is_loopback
 from taggernet.explorer.canvas import asset
-from taggernet.explorer.contest import Contest
-from taggernet.explorer.forgetting import SESSIONS, forget_old_visitors
 from taggernet.explorer.guard import LARGEST_REQUEST, Guard
-from taggernet.explorer.looking import Explorer
-from taggernet.explorer.opening import open_model, own_scenes
+from taggernet.explorer.loader import open_model, own_scenes
 from taggernet.explorer.page import build
+from taggernet.explorer.quiz import Contest
 from taggernet.explorer.scenes import TextureScenes, source_for
+from taggernet.explorer.session import Explorer
+from taggernet.explorer.session_limit import SESSIONS, forget_old_visitors
 from taggernet.tagger import Tagger
 
 SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")

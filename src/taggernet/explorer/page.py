@@ -10,12 +10,12 @@ import gradio as gr
 from gradio.events import api
 
 from taggernet.explorer import canvas
-from taggernet.explorer.answers import Answers, ContestAnswers
-from taggernet.explorer.board import board
-from taggernet.explorer.contest import CLASSES, Contest, Round
-from taggernet.explorer.looking import FEWEST_GROUPS, MOST_GROUPS, MOST_ITERATIONS, Explorer, Settings
+from taggernet.explorer.handlers import Answers, ContestAnswers
+from taggernet.explorer.quiz import CLASSES, Contest, Round
+from taggernet.explorer.quiz_html import board
 from taggernet.explorer.scenes import MAX_OBJECTS
-from taggernet.explorer.stage import stage
+from taggernet.explorer.session import FEWEST_GROUPS, MOST_GROUPS, MOST_ITERATIONS, Explorer, Settings
+from taggernet.explorer.stage_html import stage
 
 USUAL_ITERATIONS = 5
 WAITING = 256

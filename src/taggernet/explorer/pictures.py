@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from taggernet.data.scenes import Array
-from taggernet.report.colours import grey, group_colour, ink, paint, tint
+from taggernet.viz.colours import grey, group_colour, ink, paint, tint
 
 
 def png(pixels: Array) -> str:

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from taggernet import data
+from taggernet.config.model import TaggerConfig
 from taggernet.data import Scenes
 from taggernet.data.scenes import Array, check_count
 from taggernet.data.shapes import KINDS, shape_masks
 from taggernet.data.textures import GRID, MOVE, SIDE, compose
-from taggernet.tagger_config import TaggerConfig
 
 MAX_OBJECTS = 5
 TEST_SCENES = 1000

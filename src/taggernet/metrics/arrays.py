@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taggernet.plain import check_plain_tensor, check_unmasked
+from taggernet.arrays import check_plain_tensor, check_unmasked
 
 Array = TypeVar("Array", NDArray[Any], Tensor)
 """The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 
 class Dropout(NamedTuple):

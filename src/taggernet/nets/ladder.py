@@ -21,11 +21,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.nets import fused
+from taggernet.fast import ops
+from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Norm, NormKind, activated, is_batch, make_norm, may_fuse, rectified, scaled
-from taggernet.nets.reader import Reader
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -59,7 +59,7 @@ class Combinator(nn.Module):
         """g(z, norm(x)), ready for a product in bfloat16 (``half``) or float32."""
         if may_fuse(norm, x):
             stable = self.gate == "stable"
-            fused_estimate: Tensor = fused.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
+            fused_estimate: Tensor = ops.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
             return fused_estimate
         estimate: Tensor = self(z, norm(x))
         return estimate
@@ -118,7 +118,7 @@ class LadderMapping(nn.Module):
         top: Top = "softmax",
         heads: Heads = "normalised",
         eps: float = 1e-10,
-        reader: Reader | None = None,
+        reader: ClassHead | None = None,
     ) -> None:
         super().__init__()
         self.elements, self.heads = elements, heads

@@ -8,7 +8,7 @@ states its batch size. With a single row its output is zero and it carries nothi
 neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
 
 ``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel does them in
-one go (nets/fused.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's
+one go (fast/ops.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's
 statistics are those of the global batch.
 """
 
@@ -22,7 +22,7 @@ import torch.distributed.nn.functional as dist_fn
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.nets import fused
+from taggernet.fast import ops
 
 NormKind = Literal["batch", "layer"]
 Rows = Float[Tensor, "*S R F"]
@@ -70,7 +70,7 @@ def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[
     """z = norm(x) and h = relu(z + bias); z is meaningless where no ``lateral`` connection reads it."""
     if may_fuse(norm, x):
         half = x.dtype == torch.bfloat16
-        z, h, _, _ = fused.norm_activate(x, bias, None, is_batch(norm), True, lateral, norm.eps, half)
+        z, h, _, _ = ops.norm_activate(x, bias, None, is_batch(norm), True, lateral, norm.eps, half)
         return z, h
     z = norm(x)
     return z, torch.relu(z + bias)
@@ -79,7 +79,7 @@ def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[
 def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
     """z = norm(x) and scale z + bias, both float32; ``lateral`` as above."""
     if may_fuse(norm, x):
-        z, out, _, _ = fused.norm_activate(x, bias, scale, is_batch(norm), False, lateral, norm.eps, False)
+        z, out, _, _ = ops.norm_activate(x, bias, scale, is_batch(norm), False, lateral, norm.eps, False)
         return z, out
     z = norm(x)
     return z, z * scale + bias
@@ -99,7 +99,7 @@ def is_batch(norm: Norm) -> bool:
 
 def may_fuse(norm: Norm, x: Tensor) -> bool:
     """On CUDA, with statistics that need no other process."""
-    return fused.usable(x, is_batch(norm)) and not (isinstance(norm, BatchNorm) and norm.shared_statistics)
+    return ops.usable(x, is_batch(norm)) and not (isinstance(norm, BatchNorm) and norm.shared_statistics)
 
 
 def make_norm(kind: NormKind, eps: float = 1e-10) -> Norm:

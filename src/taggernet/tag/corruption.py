@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from taggernet.randomness import Key
+from taggernet.rng import Key
 
 
 @runtime_checkable

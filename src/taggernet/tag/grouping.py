@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag.likelihood import Likelihood, wide
 from taggernet.tag.mapping import Mapping
 

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taggernet.storage import read_json, read_tensors, sync_folder, write_json, write_tensors
-from taggernet.training.config import Config, differing_fields, from_json, to_json
+from taggernet.config.run import Config, differing_fields, from_json, to_json
+from taggernet.fileio import read_json, read_tensors, sync_folder, write_json, write_tensors
 from taggernet.training.update import TrainState
 
 _PARTS = ("weights", "first_moment", "second_moment", "average")

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from taggernet import data
+from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
-from taggernet.data.own import OwnData, OwnRows, open_data
+from taggernet.data.lazy import LazyArrays, LazyRows, open_data
 from taggernet.data.scenes import Array
-from taggernet.randomness import Key
-from taggernet.training.config import Config, DataConfig
-from taggernet.training.host import HostRows, HostSource
+from taggernet.rng import Key
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
+from taggernet.training.streaming import StreamedRows, StreamedSource
 
 BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
 IN_MEMORY = "scenes in memory"
@@ -44,7 +44,7 @@ def digits_of(config: DataConfig, name: str) -> tuple[Array, Array]:
     return data.mnist(name) if config.digits == "mnist" else data.fixture_digits(name)
 
 
-def training_set(config: Config, given: Scenes | None = None) -> Scenes | OwnRows:
+def training_set(config: Config, given: Scenes | None = None) -> Scenes | LazyRows:
     """The scenes to train on, in memory unless they are a user's and need more than ``runtime.resident`` there."""
     if given is not None or config.data.name not in BUILT_IN:
         own = own_rows(config.data, "train", given)
@@ -53,19 +53,19 @@ def training_set(config: Config, given: Scenes | None = None) -> Scenes | OwnRow
     return split(config.data, "train", given)
 
 
-def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> OwnRows:
+def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> LazyRows:
     """A user's data, cut into parts at random: a tenth each for validation and test, at most what was asked."""
     if given is None and config.name == IN_MEMORY:
         raise ValueError(
             "this run was trained on scenes in memory, which it does not keep: hand them in again as train(scenes=...)"
         )
-    own = open_data(config.name) if given is None else OwnData.of(given)
+    own = open_data(config.name) if given is None else LazyArrays.of(given)
     n = len(own)
     valid, test = min(config.valid, n // 10), min(config.test, n // 10)
     order = Key.of(config.seed).fold("split").permutation(n).numpy()
     train = min(n, valid + test + config.train)
     bounds = {"valid": (0, valid), "test": (valid, valid + test), "train": (valid + test, train)}[name]
-    return OwnRows(own, np.sort(order[slice(*bounds)]))
+    return LazyRows(own, np.sort(order[slice(*bounds)]))
 
 
 def permutation(config: DataConfig, elements: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -83,19 +83,19 @@ def permuted(scenes: Scenes, config: DataConfig) -> Scenes:
     return replace(scenes, x=moved, groups=groups)
 
 
-def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | OwnRows) -> Source:
+def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | LazyRows) -> Source:
     """Training batches for all seeds, on the device."""
     key, model = Key.of(seeds, device), config.model
     own = config.data.name not in BUILT_IN
     wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
     chosen = _labelled(config, train, part) if wanted else None
-    if isinstance(train, OwnRows):
+    if isinstance(train, LazyRows):
         order = permutation(config.data, model.elements) if config.data.permuted else None
-        rows = HostRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
+        rows = StreamedRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
         with_labels = None
         if chosen is not None:
-            with_labels = HostRows(train, chosen, model, key.fold("labelled order"), part, order)
-        return HostSource(rows, with_labels)
+            with_labels = StreamedRows(train, chosen, model, key.fold("labelled order"), part, order)
+        return StreamedSource(rows, with_labels)
     if config.data.mode == "fresh":
         return _fresh_source(config, key, part)
     x = model.in_units(_rows(train, device))
@@ -124,7 +124,7 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     return LabelledSource(unlabelled, labelled)
 
 
-def _labelled(config: Config, train: Scenes | OwnRows, part: Part) -> Array:
+def _labelled(config: Config, train: Scenes | LazyRows, part: Part) -> Array:
     """The labelled scenes: as many as asked, of a user's data all; fewer than a batch are repeated to fill one."""
     classes, labels = train.classes, config.data.labels
     if classes is None:

@@ -25,7 +25,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from taggernet.storage import write_durably
+from taggernet.fileio import write_durably
 
 
 def environment() -> dict[str, Any]:

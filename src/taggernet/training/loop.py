@@ -15,12 +15,12 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.evaluation import Figures, evaluate_weights, stacked
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tagger import Tagger
-from taggernet.training import checkpoint, datasets, folder
-from taggernet.training.config import Config
+from taggernet.training import checkpoint, datasets, run_dir
 from taggernet.training.distributed import (
     World,
     agree,
@@ -31,14 +31,14 @@ from taggernet.training.distributed import (
     wait_for_all,
     world,
 )
-from taggernet.training.faults import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
-from taggernet.training.fitting import check_data
+from taggernet.training.failures import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import Board, Records, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
 from taggernet.training.update import TrainState, Update
+from taggernet.training.validation import check_data
 
 
 class Diverged(ArithmeticError):
@@ -85,9 +85,9 @@ def train(
         device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
         check_data(config, scenes)
         if path is not None and ranks.main:
-            claim = stack.enter_context(folder.owned(path))
+            claim = stack.enter_context(run_dir.lock_run(path))
             with claim.writing("the configuration"):
-                folder.settle(path, config)
+                run_dir.write_or_check_config(path, config)
         wait_for_all(ranks)
         if start is not None and any(len(w) != config.seeds for w in start.values()):
             given = len(next(iter(start.values())))
@@ -116,7 +116,7 @@ class _Training:
         ranks: World,
         scenes: Scenes | None,
         start: dict[str, Tensor] | None,
-        claim: folder.Claim | None,
+        claim: run_dir.RunLock | None,
     ) -> None:
         self.config, self.path, self.device, self.ranks, self.claim = config, path, device, ranks, claim
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
@@ -211,7 +211,7 @@ class _Training:
         if self.path is not None and self.ranks.main and state.step >= total:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
-                folder.save_models(self.path, config, state.evaluated, card)
+                run_dir.save_models(self.path, config, state.evaluated, card)
         if state.step < total:
             kept = f": run the same command to go on from {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {total}{kept}")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tag import State
 from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger

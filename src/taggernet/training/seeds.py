@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from taggernet.nets.linear import Linear
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 
 

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from taggernet.randomness import Key
+from taggernet.rng import Key
 from taggernet.training.objective import Batch
 
 

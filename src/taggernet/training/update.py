@@ -3,7 +3,7 @@
 # S seeds · every tensor of weights and moments is stacked (S, ...)
 
 Weights, moments and all arithmetic outside the matrix products are float32. In bfloat16 the products read the upper
-half of each matrix, and Adam keeps the lower half beside it (training/packing.py); gradients are bfloat16 then, and of
+half of each matrix, and Adam keeps the lower half beside it (fast/split_float.py); gradients are bfloat16 then, and of
 their averages 16 bits are kept between two updates. Everything an update needs beyond the weights is a function of the
 step counter, so on CUDA the whole update is captured once and replayed.
 """
@@ -21,12 +21,12 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.func import functional_call
 
-from taggernet.randomness import Key
-from taggernet.training.config import OptimiserConfig
-from taggernet.training.faults import in_short, is_out_of_memory
-from taggernet.training.merging import compiler_options
+from taggernet.config.run import OptimiserConfig
+from taggernet.fast.fx_passes import compiler_options
+from taggernet.fast.split_float import dequantize, merge, quantize, split
+from taggernet.rng import Key
+from taggernet.training.failures import in_short, is_out_of_memory
 from taggernet.training.objective import Batch, Costs, Objective
-from taggernet.training.packing import joined, lengthened, parted, shortened
 from taggernet.training.sources import Part, Source
 
 Tensors = dict[str, Tensor]
@@ -134,7 +134,7 @@ class Update:
         self.names = list(state.weights)
         self.rates = [relative_rate(config, name) for name in self.names]
         items = state.weights.items()
-        halves = [parted(w.detach()) if half and is_matrix(name) else (w, None) for name, w in items]
+        halves = [split(w.detach()) if half and is_matrix(name) else (w, None) for name, w in items]
         self.live = [high.requires_grad_() for high, _ in halves]
         """What the products read: the upper half of a matrix in bfloat16, or the float32 weight itself."""
         self.low = [low for _, low in halves]
@@ -142,7 +142,7 @@ class Update:
         moments = zip(state.first_moment.values(), self.low, strict=True)
         self.moments = [m if low is None else m.to(torch.bfloat16) for m, low in moments]
         sizes = zip(state.second_moment.values(), self.low, strict=True)
-        self.sizes = [v if low is None else shortened(v, torch.zeros_like(low), torch.tensor(0)) for v, low in sizes]
+        self.sizes = [v if low is None else quantize(v, torch.zeros_like(low), torch.tensor(0)) for v, low in sizes]
         self.behind = False
         """Whether updates were done that the state does not show yet."""
         seeds = len(self.live[0])
@@ -176,7 +176,7 @@ class Update:
         if c.clip:
             g = [gradient * by_seed(clip, gradient) for gradient in g]
         m = [moment.float() for moment in self.moments]
-        v = [v if low is None else lengthened(v) for v, low in zip(self.sizes, self.low, strict=True)]
+        v = [v if low is None else dequantize(v) for v, low in zip(self.sizes, self.low, strict=True)]
         t = (step + 1).to(torch.float32)
         rate = learning_rate(c, step)
         decay = rate * c.weight_decay
@@ -193,7 +193,7 @@ class Update:
         for own, relative in zip(change, self.rates, strict=True):
             if relative != 1:
                 own.mul_(relative)
-        weights = [live if low is None else joined(live, low) for live, low in zip(self.live, self.low, strict=True)]
+        weights = [live if low is None else merge(live, low) for live, low in zip(self.live, self.low, strict=True)]
         if c.weight_decay:
             for weight, name, relative in zip(weights, self.names, self.rates, strict=True):
                 if is_matrix(name):
@@ -205,8 +205,8 @@ class Update:
             low = self.low[i]
             if low is not None:
                 self.moments[i].copy_(m[i])
-                self.sizes[i].copy_(shortened(v[i], low, step))
-                high, rest = parted(weights[i])
+                self.sizes[i].copy_(quantize(v[i], low, step))
+                high, rest = split(weights[i])
                 self.live[i].copy_(high)
                 low.copy_(rest)
 
@@ -216,9 +216,9 @@ class Update:
             for i, name in enumerate(self.names if self.behind else ()):
                 low = self.low[i]
                 if low is not None:
-                    self.state.weights[name].copy_(joined(self.live[i], low))
+                    self.state.weights[name].copy_(merge(self.live[i], low))
                     self.state.first_moment[name].copy_(self.moments[i])
-                    self.state.second_moment[name].copy_(lengthened(self.sizes[i]))
+                    self.state.second_moment[name].copy_(dequantize(self.sizes[i]))
         self.behind = False
         return self.state
 

@@ -1,0 +1,5 @@
+"""python -m paper.baselines"""
+
+from paper.baselines.command import main
+
+main()

@@ -1,0 +1,5 @@
+"""python -m paper.rc"""
+
+from paper.rc.command import main
+
+main()

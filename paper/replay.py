@@ -1,0 +1,109 @@
+"""A model with the scenes it is shown: who looks at a scene again sees what its evaluation saw.
+
+# n scenes · K groups · T iterations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paper.failure_analysis import agreement, rows
+from paper.generalisation import draw
+from taggernet.config.run import DataConfig
+from taggernet.data import Scenes
+from taggernet.data.textures import SIDE
+from taggernet.evaluation import costs_and_labels, stacked
+from taggernet.rng import Key
+from taggernet.tag import Grouping, State
+from taggernet.tagger import Tagger
+from taggernet.training.datasets import permutation, split
+from taggernet.viz.colours import Array
+from taggernet.viz.layout import Trace
+
+
+class Replay:
+    """A model with the scenes it is shown and how they are run."""
+
+    def __init__(
+        self, model: Tagger, data: DataConfig | None, scenes: int, seed: int, iterations: int, batch: int
+    ) -> None:
+        self.model, self.data = model, data or DataConfig()
+        self.scenes, self.seed, self.iterations, self.batch = scenes, seed, iterations, batch
+        side = self.data.size if self.data.name == "shapes" else SIDE
+        if model.config.shape != (side, side):
+            raise ValueError(
+                f"the model has shape {model.config.shape}, but scenes of {self.data.name} are {side} x {side} here: "
+                "give a model that was trained on this data, or the data configuration it was trained with"
+            )
+        self.order = permutation(self.data, model.config.elements) if self.data.permuted else None
+
+    def draw(self, objects: int) -> Scenes:
+        """Test scenes of so many shapes or digits."""
+        if self.data.name == "shapes":
+            return draw(self.data, self.scenes, self.seed, objects)
+        return split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
+
+    def ami(self, scenes: Scenes, groups: int) -> Array:
+        """(T, n): AMI of every scene after each iteration."""
+        _, labels = costs_and_labels(
+            self.model, stacked([self.model]), scenes, groups=groups, iterations=self.iterations, batch=self.batch,
+            seed=self.seed,
+        )  # fmt: skip
+        true, _ = rows(scenes, labels[0].device)
+        return np.stack([agreement(true, one)[0].cpu().numpy() for one in labels])
+
+    def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
+        grouping = self.replay(scenes, indices, groups)
+        chosen = scenes[np.array(indices)]
+        return [Trace.of(chosen, grouping, i, self.order) for i in range(len(indices))]
+
+    def replay(self, scenes: Scenes, indices: Sequence[int], groups: int) -> Grouping:
+        """What these scenes' evaluation saw."""
+        return replay(
+            self.model, scenes, indices, groups=groups, iterations=self.iterations, batch=self.batch, seed=self.seed
+        )
+
+
+@torch.no_grad()
+def replay(
+    model: Tagger, scenes: Scenes, indices: Sequence[int], *, groups: int, iterations: int, batch: int, seed: int
+) -> Grouping:
+    """What these scenes' evaluation saw, with its random start and, for BatchNorm, its whole batch."""
+    device = model.w.device
+    key = Key.of(seed, device).fold("evaluation", "masks")
+    rows = []
+    for index in indices:
+        first = index // batch * batch
+        x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1).to(device).float()
+        state = model.start(len(x), groups, key, first)
+        history = [state, *model.iterate(x, state, iterations)]
+        rows.append([_row(one, index - first) for one in history])
+    joined = (_joined(states) for states in zip(*rows, strict=True))
+    return Grouping(tuple(joined), scenes.shape, as_numpy=True)
+
+
+def _row(state: State, index: int) -> State:
+    def pick(part: Tensor) -> Tensor:
+        return part[index : index + 1].cpu()
+
+    top = None if state.top is None else pick(state.top)
+    return State(pick(state.z), pick(state.m), pick(state.fed), pick(state.m_pre), top)
+
+
+def _joined(states: Sequence[State]) -> State:
+    def join(parts: Iterable[Tensor]) -> Tensor:
+        return torch.cat(list(parts))
+
+    tops = [state.top for state in states if state.top is not None]
+    return State(
+        z=join(state.z for state in states),
+        m=join(state.m for state in states),
+        fed=join(state.fed for state in states),
+        m_pre=join(state.m_pre for state in states),
+        top=join(tops) if tops else None,
+    )

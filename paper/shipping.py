@@ -1,0 +1,163 @@
+"""Turn a trained run into a model that travels with the package, its card included.
+
+    python -m paper.shipping runs/table1/shapes-best/seed-0 --name shapes --record results/table1/shapes-best.json
+
+The weights are stored in half precision, and the figures on the card are those of the stored weights, on the whole
+test split: what ``Tagger.from_pretrained`` loads is what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from taggernet.config.run import Config, to_json
+from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.fileio import read_json
+from taggernet.model_io import WEIGHTS, load_model, save_model
+from taggernet.pretrained import SHIPPED, card_in, locate
+from taggernet.training.datasets import BUILT_IN, split
+from taggernet.training.distributed import pick_device
+from taggernet.training.log import environment
+from taggernet.training.run_dir import read_config
+from taggernet.viz.terminal import show
+
+LIMITS = {"shapes": 8, "texture-mnist-2": 14}
+"""The most a shipped model may weigh, in MB (10^6 bytes)."""
+VERSIONS = ("taggernet", "commit", "python", "torch", "numpy")
+ITERATIONS = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """Store a trained model in half precision with a card: recipe, data, test figures, date, versions."""
+
+    run: Path
+    """Folder of one seed (runs/NAME/seed-3), or of a run, whose first seed is taken."""
+    name: str
+    """The name for Tagger.from_pretrained."""
+    record: Path | None = None
+    """Results of the whole run (all seeds), to be named on the card."""
+    to: Path = SHIPPED
+    """Folder that holds the shipped models."""
+    test: int | None = None
+    """Test scenes to measure on; by default the run's own number."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    overwrite: bool = False
+    """Replace a model of that name."""
+
+
+def ship(options: Options) -> Path:
+    """Store the model and return its folder; one of that name stays as it is unless ``overwrite``."""
+    target = options.to / options.name
+    if not options.name or Path(options.name).name != options.name:
+        raise ValueError(f"name={options.name!r} is not a name: give one without slashes, e.g. shapes")
+    if target.exists() and not options.overwrite:
+        raise FileExistsError(f"{target} exists: choose another --name, or add --overwrite")
+    if options.record is not None and not options.record.is_file():
+        raise FileNotFoundError(f"the record {options.record} does not exist: name the file with the run's results")
+    source = locate(options.run)
+    config = read_config(source.parent)
+    if config.data.name not in BUILT_IN:
+        raise ValueError(f"{source.parent} was trained on {config.data.name}: only models of {BUILT_IN} are shipped")
+    making = options.to / f".{options.name}.tmp"
+    shutil.rmtree(making, ignore_errors=True)
+    try:
+        save_model(load_model(source), making, half=True)
+        _check_size(options.name, making / WEIGHTS)
+        card = _card(options, source, config, making)
+        save_model(load_model(making), making, card, half=True)
+        (making / WEIGHTS).chmod(0o644)  # an installation is read by others than the one who made it
+        if target.exists():
+            shutil.rmtree(target)
+        making.rename(target)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return target
+
+
+def _check_size(name: str, weights: Path) -> None:
+    size, limit = weights.stat().st_size / 1e6, LIMITS.get(name)
+    if limit is not None and size > limit:
+        raise ValueError(f"{name} would weigh {size:.1f} MB, more than {limit} MB: train one with smaller widths")
+
+
+def _card(options: Options, source: Path, config: Config, stored: Path) -> dict[str, Any]:
+    """Everything a reader of the card may ask for."""
+    test = _measured(options, config, stored)
+    made = environment()
+    trained = source.parent / "environment.json"
+    trained_with = read_json(trained) if trained.is_file() else {}
+    return {
+        "name": options.name,
+        "recipe": config.recipe,
+        "seed": card_in(source).get("seed"),
+        "data": asdict(config.data),
+        "configuration": _without_places(config),
+        "test": test,
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {name: made[name] for name in VERSIONS},
+        "trained_with": {name: trained_with.get(name) for name in (*VERSIONS, "gpu", "cuda")},
+        "record": None if options.record is None else _relative(options.record),
+    }
+
+
+def _measured(options: Options, config: Config, stored: Path) -> dict[str, Any]:
+    """Figures of the stored weights on the test split, after every iteration."""
+    model = load_model(stored, pick_device(options.device))
+    data = config.data if options.test is None else replace(config.data, test=options.test)
+    scenes = split(data, "test")
+    figures = evaluate_weights(
+        model, stacked([model]), scenes, groups=config.test_groups, iterations=ITERATIONS, batch=config.evaluation_batch
+    ).figures()
+    show(figures, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
+    return {
+        "scenes": len(scenes),
+        "groups": config.test_groups,
+        "iterations": ITERATIONS,
+        "batch": config.evaluation_batch,
+        "weights": "float16",
+        "figures": {name: [round(value, 5) for value in values[0]] for name, values in figures.items()},
+    }
+
+
+def _without_places(config: Config) -> dict[str, Any]:
+    """The configuration without what belongs to one machine."""
+    content = to_json(replace(config, start_from=_relative(Path(config.start_from)) if config.start_from else ""))
+    return {name: value for name, value in content.items() if name not in ("model", "data", "runtime")}
+
+
+def _relative(path: Path) -> str:
+    """A path as the repository knows it."""
+    if path.is_absolute():
+        path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(*path.parts[-2:])
+    return path.as_posix()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as a command; a mistake is one line."""
+    parser = argparse.ArgumentParser(prog="python -m paper.shipping", description=Options.__doc__)
+    parser.add_argument("run", type=Path, help="folder of one seed, or of a run, whose first seed is taken")
+    parser.add_argument("--name", required=True, help="the name for Tagger.from_pretrained")
+    parser.add_argument("--record", type=Path, help="results of the whole run, to be named on the card")
+    parser.add_argument("--to", type=Path, default=SHIPPED, help="folder that holds the shipped models")
+    parser.add_argument("--test", type=int, help="test scenes to measure on; by default the run's own number")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
+    parser.add_argument("--overwrite", action="store_true", help="replace a model of that name")
+    try:
+        target = ship(Options(**vars(parser.parse_args(arguments))))
+    except (ValueError, OSError) as error:
+        print(f"taggernet: {error}", file=sys.stderr)
+        return 2
+    print(f"{target} holds {(target / WEIGHTS).stat().st_size / 1e6:.1f} MB of weights and its card")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

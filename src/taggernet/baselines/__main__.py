@@ -1,5 +1,0 @@
-"""python -m taggernet.baselines"""
-
-from taggernet.baselines.command import main
-
-main()

@@ -1,0 +1,168 @@
+"""From a user's own data to a whole configuration: kind, units, sizes and the length of training.
+
+# n scenes · N elements
+
+Every choice is a field of the configuration and an option of ``taggernet train``. The rules, in short:
+
+    kind       binary where every value is 0 or 1, else real
+    units      real: mean 0 and standard deviation 1 (values already within [0, 1] stay as they are)
+    widths     w, w/2, w/4 with w = min(5 N, 10 sqrt(n), 3000): the paper's proportions, smaller for few scenes
+    norm       layer: groups form sooner than with batch (TextureMNIST is the exception), and no scene depends on others
+    noise      binary: bits flip with 0.2; real: 0.6 standard deviations, as 0.2 is on TextureMNIST
+    v          starts at a quarter of the data's variance: an update moves it little, so that only a long training would
+               bring down the paper's 2.4
+    discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
+    training   100 passes over the data, 2,000 to 50,000 updates of up to 100 scenes, a cosine schedule
+    K          4 as in the paper; with true groups, as many as a scene has at most (2 to 8)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from taggernet.config.model import MAX_ELEMENTS, TaggerConfig
+from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
+from taggernet.data import Scenes
+from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
+from taggernet.data.scenes import Array
+from taggernet.training.datasets import IN_MEMORY
+
+ENDINGS = (".npz", ".npy", ".h5", ".hdf5")
+FEWEST = 20
+HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A user's data and what one look at all of it says."""
+
+    name: str
+    data: LazyArrays
+    survey: Survey
+
+    def __str__(self) -> str:
+        s, data = self.survey, self.data
+        told = "" if data.groups is None else f", true groups (up to {s.groups} in a scene, unscored elements as one)"
+        if data.classes is not None:
+            told += f", classes ({_known(data.classes):,} scenes labelled)"
+        values = "0 and 1" if s.kind == "binary" else f"{s.low:g} to {s.high:g}"
+        return f"{self.name}: {len(data):,} scenes of shape {data.shape}, {s.kind} ({values}){told}"
+
+
+def choices(config: Config) -> str:
+    """What was chosen for a user's data, in one line."""
+    model, adam = config.model, config.optimiser
+    units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
+    return (
+        f"{units}K={config.groups}, widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
+        f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
+    )
+
+
+def looks_like_a_file(name: str) -> bool:
+    """Whether an argument names a data file rather than a recipe."""
+    return name.lower().endswith(ENDINGS) or Path(name).is_file()
+
+
+def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
+    """Open and check data of your own; ``kind`` is found out unless it is given."""
+    if isinstance(data, Scenes):
+        own, name = LazyArrays.of(data), IN_MEMORY
+    else:
+        own, name = open_data(data), str(Path(data).resolve())
+    if len(own) < FEWEST:
+        raise ValueError(f"{own.name} has {len(own)} scenes, too few to learn from: give at least {FEWEST}")
+    if math.prod(own.shape) > MAX_ELEMENTS:
+        raise ValueError(
+            f"{own.name} has scenes of {math.prod(own.shape):,} elements, more than {MAX_ELEMENTS:,}: "
+            "cut or shrink them first"
+        )
+    found = survey(own, kind)
+    if found.low == found.high:
+        raise ValueError(f"{own.name}: every value of x is {found.low:g}, so there is nothing to group: check the file")
+    if own.classes is not None:
+        _check_classes(own.name, own.classes)
+    return Found(name, own, found)
+
+
+def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Config:
+    """A configuration for data of your own; change fields with ``dataclasses.replace`` and give it to ``train``."""
+    return configure(look(data, kind))
+
+
+def configure(found: Found) -> Config:
+    """The rules of this module's legend."""
+    data, s = found.data, found.survey
+    n, elements = len(data), math.prod(data.shape)
+    held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
+    train = n - 2 * held_out
+    batch = min(100, max(10, train // 10))
+    updates = min(50_000, max(2_000, 100 * train // batch))
+    widths, classes = _widths(elements, n), _classes(data.classes)
+    groups = min(8, max(2, s.groups)) if s.groups else 4
+    model = model_for(s, data.shape, widths, classes)
+    return Config(
+        recipe=Path(found.name).name,
+        model=model,
+        data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out),
+        optimiser=OptimiserConfig(
+            lr=2e-3 if widths[0] <= 500 else 1e-3,
+            batch=batch,
+            updates=updates,
+            schedule="cosine",
+            warmup=updates // 40,
+            clip=1.0,
+        ),
+        runtime=RuntimeConfig(evaluate_every=updates // 4, checkpoint_every=updates // 10),
+        groups=groups,
+        test_groups=groups,
+        discount=0.3,
+        class_cost=0.5 if classes else 0.0,
+    )
+
+
+def model_for(s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int) -> TaggerConfig:
+    """The model for data of this kind and range."""
+    if s.kind == "binary":
+        return TaggerConfig(shape, "binary", widths, classes, norm="layer", noise=0.2, mean=s.mean)
+    if s.low >= 0 and s.high <= 1:
+        noise = float(f"{0.6 * s.deviation:.3g}")
+        v = max(1e-4, s.deviation**2 / 4)
+        return TaggerConfig(shape, "real", widths, classes, norm="layer", noise=noise, mean=s.mean, v_start=v)
+    return TaggerConfig(
+        shape,
+        "real",
+        widths,
+        classes,
+        norm="layer",
+        noise=0.6,
+        mean=0.0,
+        v_start=0.25,
+        offset=s.mean,
+        scale=s.deviation,
+    )
+
+
+def _widths(elements: int, n: int) -> tuple[int, ...]:
+    widest = min(5 * elements, 10 * math.isqrt(n), 3000)
+    return tuple(max(8, 8 * round(widest / share / 8)) for share in (1, 2, 4))
+
+
+def _classes(classes: Array | None) -> int:
+    return 0 if classes is None or not _known(classes) else int(classes.max()) + 1
+
+
+def _known(classes: Array) -> int:
+    return int((classes.reshape(len(classes), -1) >= 0).all(1).sum())
+
+
+def _check_classes(name: str, classes: Array) -> None:
+    if classes.ndim == 2 and classes.shape[1] > 2:
+        raise ValueError(
+            f"{name}: classes has shape {classes.shape}, expected (n,) or (n, 2): a scene shows one or two classes"
+        )
+    if _known(classes) and classes.max() < 1:
+        raise ValueError(f"{name}: classes holds class 0 alone: give two classes or more, or leave classes out")

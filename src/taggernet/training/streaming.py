@@ -1,0 +1,64 @@
+"""Batches of data that stays on the disk: the host gathers each one, the device holds no more than that.
+
+# S seeds · B batch (this process's part) · N elements
+
+The order of the rows is that of ``Rows``, so a run has the same batches whether its data fit the device or not.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from taggernet.config.model import TaggerConfig
+from taggernet.data.lazy import LazyRows
+from taggernet.data.scenes import Array
+from taggernet.rng import Key
+from taggernet.training.objective import Batch
+from taggernet.training.sources import Part, Rows
+
+
+class StreamedRows:
+    """Chosen rows of your data like ``Rows``, but ``prepare`` copies one batch into a buffer on the device.
+
+    ``order`` permutes the elements of a scene.
+    """
+
+    def __init__(
+        self, own: LazyRows, chosen: Array, model: TaggerConfig, key: Key, part: Part, order: Array | None = None
+    ) -> None:
+        self.own, self.model, self.order = own, model, order
+        self.numbers = Rows((torch.from_numpy(chosen),), Key(key.word.cpu()), part)
+        device, shape = key.word.device, (*key.word.shape, part.count)
+        self.x = torch.zeros(*shape, model.elements, device=device)
+        self.classes = None if own.classes is None else torch.from_numpy(own.classes).reshape(len(own), -1)
+        digits = 0 if self.classes is None else self.classes.shape[1]
+        self.shown = torch.zeros(*shape, digits, dtype=torch.int64, device=device)
+
+    def prepare(self, step: int) -> None:
+        self.numbers.prepare(step)
+        (index,) = self.numbers.draw(torch.tensor(step))
+        x = torch.from_numpy(self.own.take(index.numpy())).reshape(self.x.shape)
+        self.x.copy_(self.model.in_units(x if self.order is None else x[..., self.order]))
+        if self.classes is not None:
+            self.shown.copy_(self.classes[index])
+
+
+class StreamedSource:
+    """Scenes and, with labels, an equal batch of labelled ones."""
+
+    def __init__(self, scenes: StreamedRows, labelled: StreamedRows | None = None) -> None:
+        self.scenes, self.labelled = scenes, labelled
+
+    def prepare(self, step: int) -> None:
+        self.scenes.prepare(step)
+        if self.labelled is not None:
+            self.labelled.prepare(step)
+
+    def valid_until(self, step: int) -> float:
+        return step + 1.0
+
+    def batch(self, step: Tensor) -> Batch:
+        if self.labelled is None:
+            return Batch(self.scenes.x)
+        return Batch(self.scenes.x, self.labelled.x, self.labelled.shown)

@@ -1,0 +1,57 @@
+"""Whether a model can take the scenes a configuration names: asked before a run's folder is written."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from taggernet import data
+from taggernet.config.run import Config, DataConfig
+from taggernet.data import Scenes
+from taggernet.data.lazy import LazyArrays, open_data
+from taggernet.training.datasets import BUILT_IN, IN_MEMORY
+
+FEW = 5
+"""So many shapes can be told apart on any canvas that holds them."""
+
+
+def check_data(config: Config, given: Scenes | None = None) -> None:
+    """One sentence if the scenes have another shape or kind than the model's inputs, or lack what they must have."""
+    wanted, model = config.data, config.model
+    if given is not None or wanted.name not in BUILT_IN:
+        if given is None and wanted.name == IN_MEMORY:
+            return  # which complains by itself, or goes on with a finished run
+        own = open_data(wanted.name) if given is None else LazyArrays.of(given)
+        shape, kind = own.shape, own.kind
+    else:
+        check_built_in(wanted)
+        shape = (wanted.size, wanted.size) if wanted.name == "shapes" else (28, 28)
+        kind = "binary" if wanted.name == "shapes" else "real"
+        if config.class_cost and not wanted.labels:
+            raise ValueError(
+                f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
+            )
+    if math.prod(shape) != model.elements:
+        raise ValueError(
+            f"the scenes have shape {shape}, but the model's inputs have {model.shape}: set the model's shape to theirs"
+        )
+    if model.kind == "binary" and kind == "real":
+        raise ValueError("the model's kind is binary, but the scenes hold other values than 0 and 1: set kind to real")
+
+
+def check_built_in(wanted: DataConfig) -> None:
+    """Numbers of scenes and objects with which one of the paper's data sets can be made."""
+    for name in ("train", "valid", "test"):
+        if getattr(wanted, name) < 1:
+            raise ValueError(f"{name}={getattr(wanted, name)} must be at least 1 for {wanted.name}")
+    if wanted.name == "shapes":
+        some = 100 if wanted.objects > FEW else 1
+        drawn = data.shapes(some, 0, wanted.objects, wanted.size, style=wanted.style).groups
+        assert drawn is not None
+        seen = float(np.mean([len(np.unique(scene[scene > 0])) for scene in drawn]))
+        if wanted.objects > FEW and seen < wanted.objects / 2:
+            raise ValueError(
+                f"objects={wanted.objects} was given, but of so many only about {seen:.0f} can be seen on "
+                f"{wanted.size} x {wanted.size}, the others are hidden: choose fewer"
+            )

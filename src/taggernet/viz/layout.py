@@ -1,0 +1,267 @@
+"""Sheets on which small images are laid out to the hundredth of an inch, and the blocks of Figures 4 and 5.
+
+# T iterations · K groups · H, W height and width of an image · C classes
+
+Positions are in inches from the upper left corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from taggernet.data import Scenes
+from taggernet.fileio import make_folder
+from taggernet.tag import Grouping
+from taggernet.viz.colours import FAINT, INK, Array, grey, group_colour, ink, paint, tint
+
+GAP = 0.05
+SMALL, NORMAL = 7.0, 8.0
+DPI = 300
+STYLE: Any = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": NORMAL,
+    "axes.titlesize": NORMAL,
+    "axes.labelsize": NORMAL,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "pdf.fonttype": 42,
+    "figure.dpi": 100,
+    "savefig.facecolor": "white",
+}
+
+
+def number(value: float) -> str:
+    """Two digits, without a minus before zero and with a proper one elsewhere."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The fonts and lines of all figures."""
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def save(figure: Figure, out: str | Path) -> tuple[Path, Path]:
+    """Write a PDF and a PNG beside each other, whatever the ending of ``out``; no date, so files can be compared."""
+    out = Path(out)
+    make_folder(out.parent)
+    stem = out.with_suffix("") if out.suffix in (".pdf", ".png") else out
+    pdf, png = stem.with_name(stem.name + ".pdf"), stem.with_name(stem.name + ".png")
+    figure.savefig(pdf, metadata={"CreationDate": None})
+    figure.savefig(png, dpi=DPI)
+    return pdf, png
+
+
+def enlarged(picture: Float[Array, "H W 3"]) -> Float[Array, "h w 3"]:
+    """Every element as a square of several: viewers blur small images."""
+    times = max(1, round(240 / max(picture.shape[:2])))
+    return picture.repeat(times, 0).repeat(times, 1)
+
+
+class Sheet:
+    """A page of a given size in inches."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self.figure = Figure(figsize=(width, height))
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes whose upper left corner is at (x, y)."""
+        bottom = 1 - (y + height) / self.height
+        return self.figure.add_axes((x / self.width, bottom, width / self.width, height / self.height))
+
+    def image(self, x: float, y: float, size: float, picture: Float[Array, "H W 3"], frame: str = FAINT) -> Axes:
+        """A picture that fits a square of this size, every element a sharp square in print too."""
+        height, width = picture.shape[:2]
+        scale = size / max(height, width)
+        box_w, box_h = width * scale, height * scale
+        axes = self.axes(x + (size - box_w) / 2, y + (size - box_h) / 2, box_w, box_h)
+        axes.imshow(enlarged(picture), interpolation="none", aspect="auto")
+        axes.set(xticks=[], yticks=[])
+        for spine in axes.spines.values():
+            spine.set(color=frame, linewidth=0.6)
+        return axes
+
+    def bars(self, x: float, y: float, width: float, height: float, values: Float[Array, "C"], colour: str) -> Axes:
+        """A small bar chart of shares from 0 to 1, the class under each bar; the last is 'no class'."""
+        axes = self.axes(x, y, width, height)
+        axes.bar(np.arange(len(values)), values, color=colour, width=0.8)
+        names = [*map(str, range(len(values) - 1)), "–"]
+        axes.set(ylim=(0, 1), xlim=(-0.6, len(values) - 0.4), yticks=[])
+        axes.set_xticks(np.arange(len(values)), names, fontsize=5)
+        axes.tick_params(length=0, pad=1)
+        for side, spine in axes.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set(color=FAINT)
+        return axes
+
+    def text(self, x: float, y: float, words: str, size: float = NORMAL, **options: Any) -> Text:
+        place = {"ha": "left", "va": "center", "color": INK} | options
+        return self.figure.text(x / self.width, 1 - y / self.height, words, fontsize=size, **place)
+
+    def line(self, x: Sequence[float], y: Sequence[float], colour: str, width: float = 1.5) -> None:
+        xs, ys = [v / self.width for v in x], [1 - v / self.height for v in y]
+        self.figure.add_artist(
+            Line2D(xs, ys, color=colour, linewidth=width, transform=self.figure.transFigure, solid_capstyle="butt")
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The estimates of one scene over iterations, as images."""
+
+    x: Float[Array, "H W"]
+    z: Float[Array, "T K H W"]
+    m: Float[Array, "T K H W"]
+    real: bool = False
+
+    @staticmethod
+    def of(scenes: Scenes, grouping: Grouping, index: int, order: Array | None = None) -> Trace:
+        """Scene ``index`` of a batch; ``order`` is the permutation of its elements to undo."""
+        shape = scenes.shape
+        if len(shape) != 2:
+            raise ValueError(f"scenes have shape {shape}, but only images (height, width) can be drawn")
+        back = np.arange(shape[0] * shape[1]) if order is None else np.argsort(order)
+        z, m = (
+            np.stack([getattr(state, name)[index].float().cpu().numpy()[..., back] for state in grouping.history])
+            for name in ("z", "m")
+        )
+        offset, factor = grouping.scale
+        images = (-1, z.shape[1], *shape)
+        x = np.asarray(scenes.x[index]).reshape(-1)[back].reshape(shape).astype(float)
+        return Trace(x, (z * factor + offset).reshape(images), m.reshape(images), scenes.kind == "real")
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Black and white of a real-valued scene."""
+        low, high = float(self.x.min()), float(self.x.max())
+        return (low, high) if high > low else (low, low + 1)
+
+    def input(self) -> Float[Array, "H W 3"]:
+        return grey(self.x, *self.limits) if self.real else ink(self.x)
+
+    def group(self, i: int, k: int) -> Float[Array, "H W 3"]:
+        """z of group k: grey if real, else in its colour."""
+        return grey(self.z[i, k], *self.limits) if self.real else ink(self.z[i, k], group_colour(k))
+
+    def mask(self, i: int, k: int) -> Float[Array, "H W 3"]:
+        return ink(self.m[i, k], group_colour(k))
+
+    def groups(self, i: int = -1) -> Float[Array, "H W 3"]:
+        """All groups together, in their colours."""
+        low, high = self.limits
+        return tint((self.z[i] - low) / (high - low), self.m[i]) if self.real else paint(self.z[i], self.m[i])
+
+    def between(self, position: float) -> Trace:
+        """The single estimate at a position between two iterations, for moving pictures."""
+        first = min(int(position), len(self.z) - 2)
+        share = position - first
+        z, m = ((1 - share) * a[first] + share * a[first + 1] for a in (self.z, self.m))
+        return Trace(self.x, z[None], m[None], self.real)
+
+
+INFERENCE_LABELS = 0.34
+"""Room to the left of an inference block."""
+APART = 4 * GAP
+"""Between the iterations and what was made of the last one."""
+
+
+def inference_size(
+    groups: int, iterations: int, size: float, bars: float = 0.0, edited: bool = False
+) -> tuple[float, float]:
+    """Width and height of ``draw_inference``."""
+    width = INFERENCE_LABELS + (iterations + 1) * (size + GAP) - GAP + (bars + GAP if bars else 0)
+    return width + (APART + size if edited else 0), size + groups * (2 * size + 3.5 * GAP)
+
+
+def draw_inference(
+    sheet: Sheet,
+    x: float,
+    y: float,
+    size: float,
+    trace: Trace,
+    *,
+    classes: Float[Array, "K C"] | None = None,
+    bars: float = 0.0,
+    edited: tuple[str, Trace] | None = None,
+) -> None:
+    """Iterations from left to right; below the coloured reconstruction, z and m of each group.
+
+    ``edited``, a title and a trace whose last step is the result after a change, is drawn as one more column; a group
+    without a mask there is left out. ``classes`` draws each group's class probabilities to the right of its rows,
+    ``bars`` inches wide.
+    """
+    steps, groups = trace.z.shape[:2]
+    left = [x + INFERENCE_LABELS + i * (size + GAP) for i in range(steps)]
+    columns = [(at, "start" if i == 0 else f"$i={i}$", trace, i) for i, at in enumerate(left)]
+    if edited is not None:
+        columns.append((left[-1] + size + APART, edited[0], edited[1], -1))
+    after = columns[-1][0] + size + 2 * GAP
+    for at, title, shown, i in columns:
+        sheet.text(at + size / 2, y - 0.09, title, ha="center")
+        sheet.image(at, y, size, shown.groups(i))
+    if classes is not None and bars:
+        sheet.text(after + (bars - GAP) / 2, y - 0.09, "class", ha="center")
+    sheet.text(x + INFERENCE_LABELS - 0.08, y + size / 2, r"$q(\mathbf{x})$", ha="right")
+    for k in range(groups):
+        top = y + size + 2.5 * GAP + k * (2 * size + 3.5 * GAP)
+        colour = group_colour(k)
+        sheet.line([x + INFERENCE_LABELS - 0.045] * 2, [top, top + 2 * size + GAP], colour, width=2.0)
+        for row, name in enumerate(("z", "m")):
+            under = top + row * (size + GAP)
+            sheet.text(x + INFERENCE_LABELS - 0.09, under + size / 2, rf"$\mathbf{{{name}}}_{{{k + 1}}}$", ha="right")
+            for at, _, shown, i in columns:
+                if shown.m[i, k].any():
+                    sheet.image(at, under, size, shown.group(i, k) if name == "z" else shown.mask(i, k))
+                elif name == "z":
+                    sheet.text(at + size / 2, top + size + GAP / 2, "taken\naway", SMALL, ha="center", color=FAINT)
+        if classes is not None and bars:
+            sheet.bars(after, top + size * 0.3, bars - GAP, size * 1.5, classes[k], colour)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row of the left column: a scene, its groups, and what is said about it."""
+
+    trace: Trace
+    note: str
+    letter: str = ""
+
+
+def draw_examples(sheet: Sheet, x: float, y: float, size: float, examples: Sequence[Example], gap: float) -> float:
+    """Input, groups and note of each example, a gap before the first letter; returns the lower edge."""
+    sheet.text(x + size / 2, y - 0.09, "input", ha="center")
+    sheet.text(x + size * 1.5 + GAP, y - 0.09, "groups", ha="center")
+    lettered = False
+    for example in examples:
+        if example.letter and not lettered:
+            y += gap
+            lettered = True
+        sheet.text(x - 0.08, y + size / 2, example.letter, ha="right", weight="bold")
+        sheet.image(x, y, size, example.trace.input())
+        sheet.image(x + size + GAP, y, size, example.trace.groups())
+        sheet.text(x + 2 * (size + GAP) + 0.02, y + size / 2, example.note, SMALL, linespacing=1.25)
+        y += size + GAP
+    return y - GAP
+
+
+def examples_height(count: int, size: float, gap: float) -> float:
+    return count * (size + GAP) - GAP + gap

@@ -1,0 +1,176 @@
+"""The reader of classes against numpy, what it may see, and dropout on the way up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+
+from taggernet.config.run import Config
+from taggernet.nets.class_head import ClassHead
+from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.ladder import LadderMapping
+from taggernet.rng import Key
+from taggernet.tagger import Tagger, TaggerConfig
+from taggernet.training.seeds import carry_over, initial_weights
+
+N, R, C = 5, 12, 3
+
+
+def reader(seed: int = 0, reads: Any = "features", norm: Any = "batch") -> ClassHead:
+    """All parameters away from their start."""
+    torch.manual_seed(seed)
+    made = ClassHead(N, (7, 6), C, reads, norm)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return made
+
+
+def rows(seed: int = 0) -> Tensor:
+    return torch.randn(R, 4 * N, generator=torch.Generator().manual_seed(seed))
+
+
+def oracle(made: ClassHead, h: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any]:
+    weights = [layer.weight.detach().double().numpy() for layer in made.layers]  # type: ignore[union-attr]
+    biases = [bias.detach().double().numpy() for bias in made.biases]
+    for weight, bias in zip(weights, biases, strict=True):
+        x = h @ weight
+        x = (x - x.mean(axis, keepdims=True)) / x.std(axis, keepdims=True)
+        h = np.maximum(x + bias, 0)
+    pre = made.scale.detach().double().numpy() * (x + biases[-1])
+    powers = np.exp(pre - pre.max(1, keepdims=True))
+    return np.asarray(powers / powers.sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize(("norm", "axis"), [("batch", 0), ("layer", 1)])
+@pytest.mark.parametrize("reads", ["features", "evidence", "masks"])
+def test_what_it_computes(norm: str, axis: int, reads: str) -> None:
+    made, x = reader(reads=reads, norm=norm), rows()
+    seen = x.double().numpy()
+    if reads != "features":
+        mask, ratio = seen[:, N : 2 * N], seen[:, 3 * N :]
+        seen = mask if reads == "masks" else np.concatenate([mask, ratio], 1)
+    np.testing.assert_allclose(made(x).detach().numpy(), oracle(made, seen, axis), rtol=2e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("reads", ["evidence", "masks"])
+def test_masks_alone_know_nothing_of_the_appearance(reads: str) -> None:
+    made, x = reader(reads=reads), rows()
+    other = x.clone()
+    other[:, :N] += 1
+    other[:, 2 * N : (4 if reads == "masks" else 3) * N] -= torch.rand(R, 1)
+    assert torch.equal(made(x), made(other))
+    other[:, N] += torch.randn(R)
+    assert not torch.equal(made(x), made(other))
+
+
+@pytest.mark.parametrize("reads", ["features", "evidence", "masks"])
+def test_every_parameter_learns_and_seeds_are_alone(reads: str) -> None:
+    models = [reader(seed, reads) for seed in range(3)]
+    x = torch.stack([rows(seed) for seed in range(3)])
+    parameters, _ = stack_module_state(models)  # type: ignore[arg-type]
+    together = functional_call(models[0], parameters, (x,))
+    for seed, model in enumerate(models):
+        torch.testing.assert_close(together[seed], model(x[seed]), rtol=1e-3, atol=1e-5)
+    models[0](x[0])[:, 0].square().sum().backward()
+    for name, parameter in models[0].named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_a_model_with_a_reader_groups_as_it_did_before() -> None:
+    """Phase 2 takes all of phase 1 over, so that z and m are what they were, to the last bit."""
+    config = TaggerConfig(shape=(4, 4), kind="real", widths=(12, 8), norm="batch", v_start=0.3)
+    with_classes = replace(config, classes=C, class_widths=(7, 6), class_input="masks")
+    first = initial_weights(config, [0, 1], "cpu")
+    second = carry_over(initial_weights(with_classes, [5, 6], "cpu"), first)
+    assert all(torch.equal(second[name], w) for name, w in first.items())
+    before, after = Tagger(config), Tagger(with_classes)
+    before.load_state_dict({name: w[0] for name, w in first.items()})
+    after.load_state_dict({name: w[0] for name, w in second.items()})
+    x = torch.rand(6, 16)
+    old, new = before.group(x, 3, 2), after.group(x, 3, 2)
+    assert torch.equal(old.masks, new.masks)
+    assert torch.equal(old.reconstructions, new.reconstructions)
+    assert after.predict(x, 3, 2).shape == (6, C)
+    torch.testing.assert_close(after.predict(x, 3, 2).sum(1), torch.ones(6))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"class_widths": (7,)}, "no classes: set classes"), ({"classes": 3, "class_widths": (0,)}, "are not widths"),
+     ({"classes": 3, "class_widths": (10**9,)}, "too wide"),
+     ({"classes": 3, "class_input": "masks"}, "set class_widths, e.g.")],
+)  # fmt: skip
+def test_bad_settings_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TaggerConfig(**options)
+
+
+@pytest.mark.parametrize("widths", [None, 0, 500, "500", [7, 5.5], [True]])
+def test_widths_in_a_file_that_are_none(widths: Any, tmp_path: Path) -> None:
+    """What a config.json may hold, past the types that tests check."""
+    folder = Tagger(TaggerConfig(shape=(4, 4), widths=(8, 4), classes=3, class_widths=(7,))).save(tmp_path)
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    content["model"]["class_widths"] = widths
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="class_widths"):
+        Tagger.load(folder)
+
+
+@pytest.mark.parametrize("share", [1.0, -0.1, float("nan")])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match=rf"class_dropout={share} is not a share of units: choose 0"):
+        Config(class_dropout=share)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> None:
+    model = TaggerConfig(classes=3) if dropout else TaggerConfig(classes=3, class_widths=(7,))
+    with pytest.raises(ValueError, match=r"class_agreement=1.0 compares .* set class_widths, e.g. \(1000, 500\)"):
+        Config(model=model, class_cost=1.0, class_dropout=dropout, class_agreement=1.0)
+
+
+def test_a_reach_without_a_reader_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"set class_widths, e.g. \(1000, 500\)"):
+        Config(class_reach="reader")
+
+
+def test_dropout_leaves_out_its_share_and_keeps_the_mean() -> None:
+    h = torch.ones(2, 300, 200)
+    out = dropped(Dropout(0.3, Key.of([1, 2])), h, 0)
+    assert out.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert out.mean().item() == pytest.approx(1, abs=0.01)
+    assert (out == 0).float().mean((1, 2)) == pytest.approx(0.3, abs=0.01)
+    assert not torch.equal(out[0], out[1])
+    assert not torch.equal(out, dropped(Dropout(0.3, Key.of([1, 2])), h, 1)), "levels must differ"
+    assert torch.equal(out[0], dropped(Dropout(0.3, Key.of(1)), h[0], 0)), "a seed is the same alone"
+    part = dropped(Dropout(0.3, Key.of([1, 2]), first=100), h[:, 100:], 0)
+    assert torch.equal(part, out[:, 100:]), "processes share one stream"
+    assert torch.equal(dropped(None, h, 0), h)
+
+
+def test_dropout_is_for_the_way_up_alone() -> None:
+    """With a reader z and m do not change; without, only the way up does: a Ladder whose upper levels say nothing."""
+    torch.manual_seed(0)
+    dropout = Dropout(0.5, Key.of(0))
+    with_reader = LadderMapping(N, (8, 6), reader=reader())
+    plain, thinned = with_reader(rows()), with_reader(rows(), dropout)
+    assert torch.equal(plain.z_pre, thinned.z_pre)
+    assert torch.equal(plain.m_pre, thinned.m_pre)
+    assert not torch.equal(plain.top, thinned.top)
+    alone = LadderMapping(N, (8, 6))
+    with torch.no_grad():
+        alone.ladder.decoder[0].weight.zero_()  # type: ignore[union-attr,operator]
+    plain, thinned = alone(rows()), alone(rows(), dropout)
+    assert torch.equal(plain.z_pre, thinned.z_pre)
+    assert not torch.equal(plain.top, thinned.top)

@@ -1,0 +1,105 @@
+"""Several settings of a baseline in one run, against each of them alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paper.baselines import BaselineConfig, baseline, quick
+from paper.baselines.run import Training
+from paper.baselines.sweep import Settings, errors_of, main, pilot
+
+SETTINGS: dict[str, Settings] = {
+    "ladder": {
+        "topmost cost": {"input_noise": 0.0, "lambdas": [0, 0, 0, 0, 0, 0, 1], "whiten": 0.0},
+        "noisy": {"input_noise": 0.6, "layer_noise": 0.0, "whiten": 0.1},
+        "costly": {"lambdas": [1000, 10, 0.1, 0.1, 0.1, 0.1, 0.1], "whiten": 1},
+    },
+    "mlp": {"as it comes": {"whiten": 0.0, "input_noise": 0.0}, "white": {"layer_noise": 0.0, "whiten": 0.5}},
+    "convnet": {"as it is": {}, "noisy": {"whiten": 0.5, "input_noise": 0.4, "layer_noise": 0.1}},
+}
+
+
+def toy(method: str) -> BaselineConfig:
+    return replace(quick(baseline(f"{method}-texture-mnist-1-1k")), device="cpu", evaluate_every=10)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_settings_together_are_the_settings_alone(method: str) -> None:
+    config, settings = toy(method), SETTINGS[method]
+    record = pilot(config, settings, progress=False)
+    assert [point["step"] for point in record["curve"]] == [10, 20]
+    assert record["settings"] == settings
+    assert record["config"]["seeds"] == len(settings)
+    assert "test" not in record
+    for seed, setting in enumerate(settings.values()):
+        changes = {k: tuple(map(float, v)) if k == "lambdas" else float(v) for k, v in setting.items()}
+        alone = Training(replace(config, seeds=1, first_seed=seed, **changes), progress=False).run()
+        for point, other in zip(record["curve"], alone, strict=True):
+            np.testing.assert_allclose(point["classification"][seed], other["classification"][0], rtol=2e-3)
+            np.testing.assert_allclose(point["denoising"][seed], other["denoising"][0], rtol=2e-3, atol=1e-6)
+            assert abs(point["valid_error"][seed] - other["valid_error"][0]) <= 0.02
+
+
+def test_errors_are_in_percent_one_list_per_setting() -> None:
+    curve = [{"valid_error": [0.5, 0.25]}, {"valid_error": [0.75, 0.125]}]
+    assert errors_of({"settings": {"a": {}, "b": {}}, "curve": curve}) == {"a": [50.0, 75.0], "b": [25.0, 12.5]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "there are no settings"),
+        ({"fast": {"lr": 0.1}}, "setting 'fast' changes lr: give an object with some of whiten, input_noise"),
+        ({"fast": 3}, "setting 'fast' changes 3: give an object"),
+        ({"odd": {"input_noise": -1.0}}, "setting 'odd': input_noise=-1.0 must not be negative"),
+        ({"odd": {"input_noise": "much"}}, "setting 'odd' has input_noise='much': give a number"),
+        ({"odd": {"whiten": float("nan")}}, "setting 'odd' has whiten=nan: give a number"),
+        ({"odd": {"lambdas": 3}}, "setting 'odd' has lambdas=3: give a list of numbers"),
+        ({"odd": {"lambdas": [1.0]}}, "give 7 weights"),
+    ],
+)
+@pytest.mark.usefixtures("without_typecheck")
+def test_settings_that_cannot_be_are_refused(settings: Settings, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        pilot(toy("ladder"), settings, progress=False)
+
+
+def test_the_command_ranks_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "settings.json", tmp_path / "new" / "pilot.json"
+    file.write_text(json.dumps(SETTINGS["mlp"]))
+    main(["mlp-texture-mnist-2-1k", str(file), "--quick", "--device", "cpu", "--out", str(out)])
+    lines = capsys.readouterr().out.splitlines()
+    record = json.loads(out.read_text())
+    last = sorted((errors[-1], name) for name, errors in errors_of(record).items())
+    assert [float(line.split("%")[0]) for line in lines] == pytest.approx([error for error, _ in last])
+    assert {line.split("%  ")[1].split(" (")[0] for line in lines} == set(SETTINGS["mlp"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("mlp-texture-mnist-2-2k", "{}", "did you mean"),
+        ("mlp-texture-mnist-2-1k", '{"whiten": 0.1}', "setting 'whiten' changes 0.1: give an object"),
+        ("mlp-texture-mnist-2-1k", '[{"whiten": 0.1}]', "an object with fields is expected"),
+        ("mlp-texture-mnist-2-1k", "[", "settings.json"),
+        ("mlp-texture-mnist-2-1k", None, "settings.json"),
+    ],
+)
+@pytest.mark.usefixtures("without_typecheck")
+def test_the_command_says_what_is_wrong_in_a_line(
+    name: str, text: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "settings.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        main([name, str(file), "--quick", "--device", "cpu"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert "Traceback" not in said
