@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_type_hints
 
+from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import check_fields
-from taggernet.tagger import TaggerConfig
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,6 @@ class OptimiserConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.v_rate >= 0:
-            raise ValueError(f"v_rate={self.v_rate} must not be negative: 1 treats v like every other weight")
         if self.lower_rate != 1 and not self.lower_layers:
             raise ValueError(f"lower_rate={self.lower_rate} was given for no layers: set lower_layers, e.g. 3")
 
@@ -158,8 +158,6 @@ class Config:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):
@@ -195,28 +193,23 @@ def to_json(config: Config) -> dict[str, Any]:
 
 def from_json(content: dict[str, Any], source: object) -> Config:
     """The configuration in a run's config.json, every field checked by name."""
-    from taggernet.model_io import model_config
+    parts = {"model": TaggerConfig, "data": DataConfig, "optimiser": OptimiserConfig, "runtime": RuntimeConfig}
+    for name in parts:
+        if name not in content:
+            raise ValueError(f"{source} lacks the field {name!r}: copy or write it again")
+    built: dict[str, Any] = {name: build(kind, content[name], source) for name, kind in parts.items()}
+    return build(Config, content | built, source)
 
-    def build(kind: type, values: Any) -> Any:
-        if not isinstance(values, dict):
-            raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
-        unknown = sorted(set(values) - {f.name for f in fields(kind)})
-        if unknown:
-            raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}")
-        try:
-            return kind(**values)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{source}: {error}") from None
 
-    values = dict(content)
+def build(kind: type[T], values: Any, source: object) -> T:
+    """A configuration from the object in a JSON file; ``source`` is the file, for the message."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+    known = set(get_type_hints(kind))
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}: expected some of {sorted(known)}")
     try:
-        parts = {
-            "model": model_config(values.pop("model"), source),
-            "data": build(DataConfig, values.pop("data")),
-            "optimiser": build(OptimiserConfig, values.pop("optimiser")),
-            "runtime": build(RuntimeConfig, values.pop("runtime")),
-        }
-        config: Config = build(Config, values | parts)
-    except KeyError as missing:
-        raise ValueError(f"{source} lacks the field {missing}") from None
-    return config
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{source}: {error}") from None

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from taggernet.config.model import MAX_ELEMENTS, TaggerConfig
+from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
+from taggernet.config.validate import MAX_ELEMENTS
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.data.scenes import Array

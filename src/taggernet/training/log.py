@@ -25,16 +25,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from taggernet._version import __version__
 from taggernet.fileio import write_durably
 
 
 def environment() -> dict[str, Any]:
     """Versions, commit and hardware: what someone needs to explain a difference."""
-    import taggernet
-
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
-        "taggernet": taggernet.__version__,
+        "taggernet": __version__,
         "commit": _commit(),
         "python": sys.version.split()[0],
         "torch": torch.__version__,
