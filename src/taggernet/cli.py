@@ -188,7 +188,7 @@ def _parse(args: list[str], train: Train | None = None) -> Any:
             raise  # --help was printed
         raise ValueError(f"{_message(shown.getvalue())}\n{_see_help(args)}") from None
     if unknown:
-        near = difflib.get_close_matches(unknown[0], _option_names(type(options)), n=1)
+        near = difflib.get_close_matches(unknown[0], _option_names(type(options)), n=1, cutoff=0.7)
         hint = f": did you mean {near[0]}?" if near else ""
         raise ValueError(f"unknown options {' '.join(unknown)}{hint}\n{_see_help(args)}")
     return options
@@ -205,10 +205,9 @@ _PLAINER = {
 
 
 def _message(box: str) -> str:
-    """The message in tyro's framed error: the lines between the title and the first rule."""
-    lines = [line.strip("│| ") for line in box.splitlines()[1:]]
-    rules = [i for i, line in enumerate(lines) if line and not line.strip("─-╰╯+")]
-    text = " ".join(" ".join(lines[: rules[0] if rules else None]).split())
+    """The message in tyro's framed error: what stands between the title and the next rule."""
+    lines = "\n".join(line.strip("│|╰╯+ ") for line in box.splitlines()[1:])
+    text = " ".join(re.split(r"^[─-]+$", lines.strip("─-\n"), maxsplit=1, flags=re.MULTILINE)[0].split())
     for pattern, plainer in _PLAINER.items():
         text = re.sub(pattern, plainer, text)
     return text

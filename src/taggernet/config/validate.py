@@ -90,7 +90,8 @@ def check_number(name: str, value: object, allowed: Range | None = None) -> floa
     except OverflowError:  # an integer too large for a float
         number = math.inf
     if allowed is not None and number not in allowed:
-        raise ValueError(f"{name}={number} is out of range: give {_wanted('a finite number', allowed)}")
+        what = "a finite number" if math.isinf(allowed.high) else "a number"
+        raise ValueError(f"{name}={number} is out of range: give {_wanted(what, allowed)}")
     return number
 
 

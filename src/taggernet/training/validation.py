@@ -8,6 +8,7 @@ import numpy as np
 
 from taggernet import data
 from taggernet.config.run import Config, DataConfig
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY
@@ -43,8 +44,7 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
 def check_built_in(wanted: DataConfig) -> None:
     """Numbers of scenes and objects with which one of the paper's data sets can be made."""
     for name in ("train", "valid", "test"):
-        if getattr(wanted, name) < 1:
-            raise ValueError(f"{name}={getattr(wanted, name)} must be at least 1 for {wanted.name}")
+        check_count(name, getattr(wanted, name), low=1)
     if wanted.name == "shapes":
         some = 100 if wanted.objects > FEW else 1
         drawn = data.shapes(some, 0, wanted.objects, wanted.size, style=wanted.style).groups
