@@ -188,7 +188,7 @@ def _parse(args: list[str], train: Train | None = None) -> Any:
             raise  # --help was printed
         raise ValueError(f"{_message(shown.getvalue())}\n{_see_help(args)}") from None
     if unknown:
-        near = difflib.get_close_matches(unknown[0], _option_names(type(options)), n=1, cutoff=0.7)
+        near = difflib.get_close_matches(unknown[0], _option_names(type(options)), n=1, cutoff=0.8)
         hint = f": did you mean {near[0]}?" if near else ""
         raise ValueError(f"unknown options {' '.join(unknown)}{hint}\n{_see_help(args)}")
     return options

@@ -101,7 +101,7 @@ MISTAKES = {
     "data shapes --out x.npz --n 0": "n=0 is out of range: give an integer of at least 1",
     "data texture-mnist-1 --out x.npz --n -3": "n=-3 is out of range: give an integer of at least 1",
     # options that do not fit together, or the data
-    "train small --out out --objects 99": "only about 6 can be seen on 12 x 12",
+    "train small --out out --objects 99": "only about 6 of them are visible on 12 x 12",
     "train small --out out --style odd": "style='odd' is not known: choose one of 'paper', 'small'",
     "train small --out out --name shapez": "shapez does not exist: check the path",
     "train small --out out --name nowhere.npz --mode fixed": "nowhere.npz does not exist: check the path",
@@ -120,7 +120,7 @@ MISTAKES = {
     "train trap.npz --out out": "nothing is ever unpickled",
     "evaluate nowhere": "nowhere holds no run",
     "evaluate a-file": "a-file holds no run (config.json is missing)",
-    "evaluate run --objects 99": "objects=99 was given, but of so many only about 6 can be seen on 12 x 12",
+    "evaluate run --objects 99": "objects=99 is too many: only about 6 of them are visible on 12 x 12",
     "evaluate run --device meta": "device 'meta' cannot train or evaluate: choose auto, cpu",
     "evaluate run --json run/config.json": "config.json exists: choose another name for --json, or add --overwrite",
     "data shapes --out x.txt": "must end in .npz or .h5",
@@ -241,5 +241,5 @@ def test_as_a_process_of_its_own(here: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(taggernet.__file__).parents[1]), "OMP_NUM_THREADS": "1"},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    said = "taggernet: x.npy has 3 scenes, too few to learn from: give at least 20\n"
+    said = "taggernet: x.npy has 3 scenes, too few to train on: give at least 20\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)

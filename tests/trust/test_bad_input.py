@@ -213,7 +213,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a .npz whose parts do not fit": (
         lambda: load(pack(Path("x.npz"), x=GOOD, classes=npy(np.zeros(2, int)))), ValueError, "2 rows, but x has 3",
     ),
-    "too few scenes to train on": (lambda: look(pack(Path("x.npz"), x=GOOD)), ValueError, "3 scenes, too few to learn"),
+    "too few scenes to train on": (lambda: look(pack(Path("x.npz"), x=GOOD)), ValueError, "too few to train on"),
     "scenes that are all alike": (lambda: look(scenes(x=np.ones((30, 4)))), ValueError, "there is nothing to group"),
     # models and runs
     "no model": (
@@ -260,7 +260,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "K = 10^6 in evaluation": (lambda: tn.evaluate("run", groups=10**6), ValueError, "give an integer from 1 to 64"),
     "T = 10^6 in evaluation": (lambda: tn.evaluate("run", iterations=10**6), ValueError, "integer from 1 to 1,000"),
-    "99 objects": (lambda: tn.evaluate("run", objects=99), ValueError, "only about 6 can be seen on 12 x 12"),
+    "99 objects": (lambda: tn.evaluate("run", objects=99), ValueError, "only about 6 of them are visible on 12 x 12"),
     "a recipe misspelt": (lambda: tn.recipe("shapes-layernrom"), ValueError, "did you mean shapes-layernorm?"),
     "a model for other scenes": (lambda: toy(shape=(5, 5)), ValueError, r"the scenes have shape \(12, 12\)"),
     "a class cost without labels": (

@@ -20,7 +20,7 @@ from taggernet.config.validate import (
 
 @dataclass(frozen=True)
 class TaggerConfig:
-    """Everything that fixes a Tagger's function but its weights."""
+    """The configuration of a Tagger: everything but its weights."""
 
     shape: tuple[int, ...] = (20, 20)
     """Shape of one input; N is its product."""
@@ -31,17 +31,17 @@ class TaggerConfig:
     classes: int = 0
     """Number of classes; 0 for none. Adds a topmost level with one more neuron for 'no class'."""
     norm: Literal["batch", "layer"] = "batch"
-    """batch: over batch x groups, as the paper; layer: over features, the paper's starred rows."""
+    """batch: BatchNorm over batch x groups (the paper); layer: LayerNorm over features (the paper's starred rows)."""
     noise: float = 0.2
     """Bit-flip probability (binary) or standard deviation (real) of the corruption."""
     mean: float = 0.5
-    """Where every z starts: the mean of the data."""
+    """Initial value of z: the mean of the data."""
     v_start: float = 1 + math.sqrt(2)
-    """Initial variance of a Gaussian group; training drives it down like an annealing schedule."""
+    """Real: initial variance of a group; training lowers it, like an annealing schedule."""
     feedback: Literal["logits", "probabilities"] = "logits"
     """Binary: the form in which the mapping sees its last z."""
     delta_z: Literal["eq4", "algorithm", "exact"] = "eq4"
-    """Real: which of the paper's forms of delta z."""
+    """Real: form of delta z (the paper states three)."""
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
     """Real: the variance inside L(m)."""
     gate: Literal["auto", "plain", "stable"] = "auto"
@@ -50,19 +50,18 @@ class TaggerConfig:
     """Activation of the topmost level when there are no classes."""
     heads: Literal["auto", "normalised", "plain"] = "auto"
     """Whether z and m are normalised before their activations; auto: with BatchNorm only, as LayerNorm would
-    force every group's mask to the same mean."""
+    give every group's mask the same mean."""
     norm_eps: float = 1e-10
     """Added to the variance in every normalisation."""
     offset: float = 0.0
-    """The user's value that the model sees as 0."""
+    """Subtracted from the data before the model sees them."""
     scale: float = 1.0
-    """What one unit of the model's input is in the user's units."""
+    """The data are divided by this: x -> (x - offset) / scale."""
     class_widths: tuple[int, ...] = ()
-    """Widths of layers of their own that read a group's class from what the mapping sees of it; empty: the classes are
-    the Ladder's topmost level (the paper)."""
+    """Widths of a class head beside the Ladder; empty: the classes are the Ladder's topmost level (the paper)."""
     class_input: Literal["features", "evidence", "masks"] = "features"
-    """With class_widths: all that the mapping sees of a group (features), its mask and how likely each element is under
-    it (evidence), or its mask alone (masks)."""
+    """Input of the class head: all that the mapping sees of a group (features), its mask and likelihoods (evidence), or
+    its mask alone (masks)."""
 
     def __post_init__(self) -> None:
         check_fields(self)
