@@ -23,11 +23,11 @@ from paper.rc.model import (
     MAX_ITERATIONS,
     RCConfig,
     ReconstructionClustering,
-    batches,
 )
 from taggernet.data import Scenes, coincident, shapes
 from taggernet.data.scenes import check_count
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index
+from taggernet.tag.grouping import batches
 from taggernet.training.log import environment
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from taggernet.metrics import classification_error
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
 from taggernet.rng import Key
+from taggernet.tag.grouping import batches
 from taggernet.tagger import Tagger
 
 Figures = dict[str, Any]
@@ -47,14 +49,12 @@ class _Evaluator(nn.Module):
         self.model, self.groups, self.iterations = model, groups, iterations
 
     def forward(self, x: Tensor, key: Key, first: int) -> _Pass:
-        model, batch = self.model, x.shape[-2]
-        x_tilde = model.corruption.apply(x, key.fold("noise"), first)
-        noisy = model.start(batch, self.groups, key.fold("noisy masks"), first)
-        clean = model.start(batch, self.groups, key.fold("masks"), first)
+        model = self.model
         found = _Pass([], [], [], [])
-        for state in model.iterate(x_tilde, noisy, self.iterations):
+        setting = self.groups, self.iterations
+        for state in islice(model.states(x, *setting, key.fold("noisy masks"), first, key.fold("noise")), 1, None):
             found.costs.append(model.cost(x, state).mean(-1))
-        for state in model.iterate(x, clean, self.iterations):
+        for state in islice(model.states(x, *setting, key.fold("masks"), first), 1, None):
             found.labels.append(state.m.argmax(-2).to(torch.uint8))
             if model.config.classes and state.top is not None:
                 found.classes.append(model.class_probabilities(state))
@@ -175,9 +175,8 @@ def _passes(
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
     key = Key.of([seed] * seeds, device).fold("evaluation")
     passes = []
-    for first in range(0, len(x), batch):
-        part = model.config.in_units(x[first : first + batch].to(device).float())
-        passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
+    for first, part in batches(x, batch):
+        passes.append(functional_call(evaluator, named, (part.to(device).expand(seeds, *part.shape), key, first)))
     return passes
 
 

@@ -85,20 +85,20 @@ def permuted(scenes: Scenes, config: DataConfig) -> Scenes:
 
 def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | LazyRows) -> Source:
     """Training batches for all seeds, on the device."""
-    key, model = Key.of(seeds, device), config.model
+    key = Key.of(seeds, device)
     own = config.data.name not in BUILT_IN
     wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
     chosen = _labelled(config, train, part) if wanted else None
     if isinstance(train, LazyRows):
-        order = permutation(config.data, model.elements) if config.data.permuted else None
-        rows = StreamedRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
+        order = permutation(config.data, config.model.elements) if config.data.permuted else None
+        rows = StreamedRows(train, np.arange(len(train)), key.fold("order"), part, order)
         with_labels = None
         if chosen is not None:
-            with_labels = StreamedRows(train, chosen, model, key.fold("labelled order"), part, order)
+            with_labels = StreamedRows(train, chosen, key.fold("labelled order"), part, order)
         return StreamedSource(rows, with_labels)
     if config.data.mode == "fresh":
         return _fresh_source(config, key, part)
-    x = model.in_units(_rows(train, device))
+    x = _rows(train, device)
     if chosen is None or train.classes is None:
         return FixedSource(x, key.fold("order"), part)
     classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
