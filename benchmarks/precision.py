@@ -3,7 +3,7 @@
     python benchmarks/precision.py --out results/performance/precision.json
     python benchmarks/precision.py --recipe small --updates 2000 --seeds 6 --out FILE
 
-What differs is the products and what Adam keeps between updates. Figures are on the validation split, after every
+What differs is the products and what Adam keeps between updates. Metrics are on the validation split, after every
 iteration.
 """
 
@@ -36,10 +36,10 @@ def one(config: Config) -> dict[str, Any]:
     run = train(config)
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
     scenes = split(config.data, "valid")[:5000]
-    figures = evaluate_weights(
+    metrics = evaluate_weights(
         model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations
-    ).figures()
-    return {"seconds": run.seconds, **figures}
+    ).metrics()
+    return {"seconds": run.seconds, **metrics}
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from paper.failure_analysis import (
 )
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, coincident, shapes
-from taggernet.evaluation import costs_and_labels
+from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import permuted
 from taggernet.viz.colours import Array
@@ -85,20 +85,18 @@ def _cell(
     model: Tagger, weights: dict[str, Tensor], scenes: Scenes, j: int, k: int, iterations: int, batch: int, seed: int
 ) -> dict[str, Any]:
     """One K and J: means over the scenes, (S, T) each."""
-    costs, labels = costs_and_labels(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
-    true, covered = rows(scenes, labels[0].device)
-    ami, arithmetic = (
-        torch.stack([agreement(true, one, average).mean(-1) for one in labels], dim=1)
-        for average in ("max", "arithmetic")
-    )
-    empty = torch.stack([empty_groups(one, covered, k).double().mean(-1) for one in labels], dim=1)
+    found = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
+    _, covered = rows(scenes, found.labels.device)
+    empty = [empty_groups(labels, covered, k).double().mean(-1) for labels in found.labels.unbind(1)]
+    assert found.ami is not None
+    assert found.ami_arithmetic is not None
     return {
         "groups": k,
         "objects": j,
-        "ami": _listed(ami.cpu().numpy()),
-        "ami_arithmetic": _listed(arithmetic.cpu().numpy()),
-        "cost": _listed(costs.mean(-1)),
-        "empty": _listed(empty.cpu().numpy()),
+        "ami": _listed(found.ami.mean(-1)),
+        "ami_arithmetic": _listed(found.ami_arithmetic.mean(-1)),
+        "cost": _listed(found.cost.mean(-1)),
+        "empty": _listed(torch.stack(empty, dim=1).cpu().numpy()),
     }
 
 
@@ -107,8 +105,8 @@ def _standard(
 ) -> dict[str, Any]:
     """The setting of Table 1, scene by scene."""
     k, j, iterations = setting
-    _, labels = costs_and_labels(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
-    last = labels[-1]
+    evaluation = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
+    last = evaluation.labels[:, -1]
     true, covered = rows(scenes, last.device)
     ami = agreement(true, last, "max").cpu().numpy()
     table = contingency(true, last, j, k)

@@ -11,12 +11,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from paper.failure_analysis import agreement, rows
 from paper.generalisation import draw
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.textures import SIDE
-from taggernet.evaluation import costs_and_labels, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tag import Grouping
 from taggernet.tag.grouping import join_histories
@@ -50,12 +49,13 @@ class Replay:
 
     def ami(self, scenes: Scenes, groups: int) -> Array:
         """(T, n): AMI of every scene after each iteration."""
-        _, labels = costs_and_labels(
-            self.model, stacked([self.model]), scenes, groups=groups, iterations=self.iterations, batch=self.batch,
-            seed=self.seed,
+        found = evaluate_weights(
+            self.model, stack_weights([self.model]), scenes, groups=groups, iterations=self.iterations,
+            batch=self.batch, seed=self.seed,
         )  # fmt: skip
-        true, _ = rows(scenes, labels[0].device)
-        return np.stack([agreement(true, one)[0].cpu().numpy() for one in labels])
+        assert found.ami is not None
+        ami: Array = found.ami[0]
+        return ami
 
     def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
         grouping = self.replay(scenes, indices, groups)

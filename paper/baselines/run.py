@@ -38,7 +38,7 @@ _STRETCH = 100  # updates between two looks at the cost
 def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     """Train every seed of a baseline, choose weights as it says, and return the record of its errors.
 
-    Figures are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
+    Metrics are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
     """
     begin = time.monotonic()
     training = Training(config, progress)
@@ -47,7 +47,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     weights = training.chosen
     population = population_moments(training.model, weights, training.x)
     test = split(config, "test")  # looked at once, with everything decided
-    figures = {
+    metrics = {
         name: {"error": [[e] for e in training.error(weights, population, scenes)]}
         for name, scenes in (("valid", training.valid), ("test", test))
     }
@@ -61,7 +61,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
         "parameters": sum(w[0].numel() for w in weights.values()),
         "chosen_update": training.chosen_at,
         "curve": curve,
-        **figures,
+        **metrics,
     }
 
 

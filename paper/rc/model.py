@@ -13,7 +13,7 @@ Departures from the RC paper and its public code:
   their random search took 100 sigmoid units and 0.9 noise there. Ours is stopped early instead, as
   AMI falls with further training.
 - The output's bias starts at ``output_bias`` instead of 0.
-- 20 iterations; their code runs 10. The figures after each iteration are in the record.
+- 20 iterations; their code runs 10. The metrics after each iteration are in the record.
 - The E-step is a softmax of log-likelihoods over log-odds: the same quantity, without clipping.
 - Groups are equally probable beforehand; their code can also re-estimate the groups' shares.
 """

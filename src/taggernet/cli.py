@@ -65,7 +65,7 @@ class Evaluate:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None
-    """Also write the figures to this file."""
+    """Also write the metrics to this file."""
     overwrite: bool = False
     """Replace that file if it is already there."""
 
@@ -213,8 +213,8 @@ def _train(args: list[str]) -> None:
     run = train(options.config, options.out)
     if not run.finished:
         raise KeyboardInterrupt
-    if run.figures:
-        show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation")
+    if run.metrics:
+        show(run.metrics, f"{name}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
 
 
@@ -223,7 +223,7 @@ def _train(args: list[str]) -> None:
 
 def _evaluate(options: Evaluate) -> None:
     from taggernet.fileio import write_json
-    from taggernet.runs import evaluate
+    from taggernet.run_evaluation import evaluate
     from taggernet.viz.terminal import show
 
     if options.json is not None and options.json.exists() and not options.overwrite:

@@ -18,7 +18,7 @@ from paper.figure4 import at_percentiles, figure4, worst_scenes_figure
 from paper.generalisation import generalisation
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, shapes
-from taggernet.evaluation import stacked
+from taggernet.evaluation import stack_weights
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.viz.colours import GROUP_COLOURS, grey, ink, paint, palette, rgb, tint
 from taggernet.viz.figures import grouping_figure
@@ -90,7 +90,7 @@ def test_only_images_can_be_drawn(model: Tagger, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_figures_of_a_record(model: Tagger, tmp_path: Path, drawn: list[Figure], seeds: int) -> None:
     record = generalisation(
-        model, stacked([model] * seeds), scenes=30, groups=(2, 3), objects=(1, 2), iterations=2, data=DATA,
+        model, stack_weights([model] * seeds), scenes=30, groups=(2, 3), objects=(1, 2), iterations=2, data=DATA,
         standard=(3, 2, 2),
     )  # fmt: skip
     generalisation_figure(record, tmp_path / "generalisation")

@@ -69,7 +69,7 @@ def test_real_data_are_scaled_and_the_model_remembers(tmp_path: Path) -> None:
     loaded = tn.Tagger.from_pretrained(tmp_path / "run")
     assert (loaded.config.offset, loaded.config.scale) == (model.offset, model.scale)
     assert 50 < loaded.group(arrays["x"]).denoised.mean() < 150  # in the user's units
-    assert {"cost", "ami", "error"} <= set(run.figures)
+    assert {"cost", "ami", "error"} <= set(run.metrics)
     assert {"cost", "ami", "error"} <= set(tn.evaluate(tmp_path / "run")["figures"])
 
 
@@ -145,20 +145,6 @@ def test_splits_are_apart_and_whole(tmp_path: Path) -> None:
     assert sorted(np.concatenate(parts)) == list(range(60))
     held = split(config, "test")
     np.testing.assert_array_equal(held.x, sensors()["x"][parts[2]].astype(np.float32))
-
-
-def test_unlabelled_scenes_do_not_count_as_errors(tmp_path: Path) -> None:
-    arrays = sensors()
-    scenes = tn.data.Scenes.of(**arrays)
-    config = short(config_for(scenes))
-    model = tn.train(config, scenes=scenes).model()
-    from taggernet.evaluation import evaluate_weights, stacked
-
-    both = [evaluate_weights(model, stacked([model]), part, batch=1000) for part in (scenes, scenes[scenes.labelled])]
-    assert both[0].error is not None
-    assert both[0].error.shape[-1] == scenes.labelled.sum() == 20
-    without = replace(scenes, classes=np.full(60, -1))
-    assert evaluate_weights(model, stacked([model]), without).error is None
 
 
 def test_the_command_says_what_it_found_and_evaluates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,5 +27,5 @@ def test_training_and_evaluation_use_the_same_units(mode: str, tmp_path: Path) -
     with fixture_digits():
         run = train(config, tmp_path)
     trained = [record["loss"][0] for record in records(tmp_path) if "loss" in record]
-    evaluated = run.figures["cost"][0]
+    evaluated = run.metrics["cost"][0]
     assert sum(trained) / len(trained) == pytest.approx(sum(evaluated) / len(evaluated), rel=0.1)
