@@ -22,7 +22,7 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 
 
@@ -35,7 +35,7 @@ def shortened(name: str, seeds: int, updates: int) -> Config:
 def one(config: Config) -> dict[str, Any]:
     run = train(config)
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
-    scenes = split(config.data, "valid")[:5000]
+    scenes = load_split(config.data, "valid")[:5000]
     metrics = evaluate_weights(
         model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations
     ).metrics()

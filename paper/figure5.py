@@ -16,10 +16,10 @@ from paper.figure4 import at_percentiles
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger
-from taggernet.viz.colours import Array
 from taggernet.viz.layout import (
     APART,
     GAP,

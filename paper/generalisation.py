@@ -22,17 +22,17 @@ from paper.failure_analysis import (
     contingency,
     empty_groups,
     failure_kinds,
-    merged,
+    is_merged,
+    is_split,
     overlap,
     rows,
-    split,
 )
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, coincident, shapes
+from taggernet.data.scenes import Array
 from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import permuted
-from taggernet.viz.colours import Array
+from taggernet.training.datasets import permute_elements
 
 OVERLAP_BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 1.0)
 """Upper edges: no overlap at all, then (0, 0.05], (0.05, 0.1], ... of the covered elements."""
@@ -78,7 +78,7 @@ def generalisation(
 def draw(data: DataConfig, scenes: int, seed: int, objects: int) -> Scenes:
     """The test scenes of this canvas with another number of objects."""
     drawn = shapes(scenes, seed, objects, data.size, style=data.style, split="test")
-    return permuted(drawn, data) if data.permuted else drawn
+    return permute_elements(drawn, data) if data.permuted else drawn
 
 
 def _cell(
@@ -112,7 +112,7 @@ def _standard(
     table = contingency(true, last, j, k)
     twice = coincident(scenes)
     kinds = failure_kinds(table, torch.from_numpy(ami).to(table.device), torch.from_numpy(twice).to(table.device))
-    both = (merged(table) & split(table)).double().mean(-1).cpu().numpy()
+    both = (is_merged(table) & is_split(table)).double().mean(-1).cpu().numpy()
     found = kinds.cpu().numpy()
     empty = torch.stack([(empty_groups(last, covered, k) == e).double().mean(-1) for e in range(k + 1)], dim=-1)
     return {

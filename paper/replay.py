@@ -14,14 +14,14 @@ import torch
 from paper.generalisation import draw
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.data.textures import SIDE
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tag import Grouping
 from taggernet.tag.grouping import join_histories
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import permutation, split
-from taggernet.viz.colours import Array
+from taggernet.training.datasets import load_split, permutation
 from taggernet.viz.layout import Trace
 
 
@@ -45,7 +45,7 @@ class Replay:
         """Test scenes of so many shapes or digits."""
         if self.data.name == "shapes":
             return draw(self.data, self.scenes, self.seed, objects)
-        return split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
+        return load_split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
 
     def ami(self, scenes: Scenes, groups: int) -> Array:
         """(T, n): AMI of every scene after each iteration."""

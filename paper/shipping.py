@@ -21,7 +21,7 @@ from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json
 from taggernet.model_io import WEIGHTS, load_model, save_model
 from taggernet.pretrained import SHIPPED, card_in, locate
-from taggernet.training.datasets import BUILT_IN, split
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import read_config
@@ -112,7 +112,7 @@ def _measured(options: Options, config: Config, stored: Path) -> dict[str, Any]:
     """Metrics of the stored weights on the test split, after every iteration."""
     model = load_model(stored, pick_device(options.device))
     data = config.data if options.test is None else replace(config.data, test=options.test)
-    scenes = split(data, "test")
+    scenes = load_split(data, "test")
     metrics = evaluate_weights(
         model,
         stack_weights([model]),

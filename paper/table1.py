@@ -26,7 +26,7 @@ from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 from taggernet.training.loop import Run
 
@@ -94,7 +94,7 @@ def reproduce_row(
     run = train(config, None if runs is None else runs / config.recipe)
     if not run.finished:
         raise KeyboardInterrupt
-    record = row_record(run, begin, evaluation_of(run, split(config.data, "test"))) if found is None else found
+    record = row_record(run, begin, evaluation_of(run, load_split(config.data, "test"))) if found is None else found
     write_json(path, record)
     if beyond:
         write_beyond(run, results, scenes=50 if toy else 2000)
@@ -144,7 +144,7 @@ def evaluation_of(run: Run, scenes: Scenes) -> Evaluation:
 def row_record(run: Run, begin: float, test: Evaluation) -> Record:
     """Test and validation metrics of a finished run, per seed and iteration."""
     config = run.config
-    metrics = {"valid": evaluation_of(run, split(config.data, "valid")).metrics(), "test": test.metrics()}
+    metrics = {"valid": evaluation_of(run, load_split(config.data, "valid")).metrics(), "test": test.metrics()}
     return {
         "config": plain(config),
         "environment": environment(),

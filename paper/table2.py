@@ -25,7 +25,7 @@ from paper.table2_page import label_curve, table2
 from taggernet.evaluation import Evaluation
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.loop import Run
 
 __all__ = ["ROWS", "reproduce_table2", "table2"]
@@ -103,12 +103,12 @@ def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, r
 
 
 def _on_test(run: Run) -> Evaluation:
-    return evaluation_of(run, split(run.config.data, "test"))
+    return evaluation_of(run, load_split(run.config.data, "test"))
 
 
 def _on_training_scenes(run: Run) -> Record:
     """The metrics on the first training scenes: far below those of the test, they say what was learned by heart."""
-    scenes = split(run.config.data, "train")[:TRAINING_SCENES]
+    scenes = load_split(run.config.data, "train")[:TRAINING_SCENES]
     return {"scenes": len(scenes), **evaluation_of(run, scenes).metrics()}
 
 

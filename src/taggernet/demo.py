@@ -23,7 +23,7 @@ from taggernet.recipes import recipe
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights
 from taggernet.viz.figures import grouping_figure
 from taggernet.viz.terminal import show
@@ -117,7 +117,7 @@ def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
         optimiser=replace(config.optimiser, updates=updates),
         runtime=replace(config.runtime, device="cpu"),
     )
-    scenes = split(config.data, "test")
+    scenes = load_split(config.data, "test")
 
     def metrics(weights: dict[str, Tensor]) -> Metrics:
         return evaluate_weights(Tagger(config.model), weights, scenes, groups=config.test_groups).metrics()

@@ -201,7 +201,7 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         """Learn from the rows of X and the labels in y that are not -1."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_classification_targets(y)
-        known = _labelled(y)
+        known = _has_label(y)
         if not known.any():
             raise ValueError("y holds no label, only -1: give the class of some samples, or use TaggerGrouper")
         if not known.all() and len(np.unique(y[known])) < 2:
@@ -228,14 +228,14 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy over the samples that have a label."""
         y = np.asarray(y)
-        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _labelled(y)
+        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _has_label(y)
         if not known.any():
             raise ValueError("y holds no label, only -1: a score needs the true class of some samples")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(self.predict(X)[known] == y[known], weights=weight))
 
 
-def _labelled(y: Array) -> Array:
+def _has_label(y: Array) -> Array:
     """Which samples have a label; only numbers can say that they have none."""
     if y.dtype.kind not in "if" or set(np.unique(y)) == {UNLABELLED, 1}:
         return np.ones(len(y), bool)

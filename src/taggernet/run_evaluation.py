@@ -9,8 +9,7 @@ from typing import Any
 from taggernet.data.scenes import check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS, Tagger
-from taggernet.training.datasets import BUILT_IN
-from taggernet.training.datasets import split as scenes_of
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import models_of, read_config
@@ -47,7 +46,7 @@ def evaluate(
     k = config.test_groups if groups is None else groups
     t = config.test_iterations if iterations is None else iterations
     metrics = evaluate_weights(
-        Tagger(config.model).to(chosen), stack_weights(loaded), scenes_of(data, split), groups=k, iterations=t,
+        Tagger(config.model).to(chosen), stack_weights(loaded), load_split(data, split), groups=k, iterations=t,
         batch=config.evaluation_batch,
     ).metrics()  # fmt: skip
     return {

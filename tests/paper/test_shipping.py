@@ -26,7 +26,7 @@ from taggernet.model_io import CARD, WEIGHTS
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,7 +68,7 @@ def test_the_card_holds_the_figures_of_the_stored_weights(run: Path, tmp_path: P
     assert card["record"].endswith("record.json")
     assert str(tmp_path) not in json.dumps(card)
     model = Tagger.load(folder)
-    scenes = split(DataConfig(**card["data"]), "test")
+    scenes = load_split(DataConfig(**card["data"]), "test")
     assert len(scenes) == card["test"]["scenes"] == 100
     found = evaluate_weights(model, stack_weights([model]), scenes, groups=3, iterations=5, batch=100).metrics()
     for name in ("cost", "ami", "ami_arithmetic", "ari"):

@@ -18,7 +18,7 @@ from taggernet.config.run import Config
 from taggernet.data import files
 from taggernet.data.lazy import open_data, survey
 from taggernet.training.auto_config import config_for, look
-from taggernet.training.datasets import own_rows, source, split, training_set
+from taggernet.training.datasets import load_split, own_rows, source, training_set
 from taggernet.training.sources import Part
 from taggernet.training.streaming import StreamedSource
 
@@ -143,7 +143,7 @@ def test_splits_are_apart_and_whole(tmp_path: Path) -> None:
     parts = [own_rows(config, name).rows for name in ("train", "valid", "test")]
     assert [len(part) for part in parts] == [48, 6, 6]
     assert sorted(np.concatenate(parts)) == list(range(60))
-    held = split(config, "test")
+    held = load_split(config, "test")
     np.testing.assert_array_equal(held.x, sensors()["x"][parts[2]].astype(np.float32))
 
 

@@ -11,7 +11,7 @@ from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.recipes import recipe
 from taggernet.rng import Key
-from taggernet.training.datasets import _labelled, source, training_set
+from taggernet.training.datasets import _labelled_rows, source, training_set
 from taggernet.training.objective import Batch
 from taggernet.training.sources import Part
 
@@ -25,14 +25,14 @@ def test_all_labels_are_used_though_classes_are_not_balanced(labels: int) -> Non
     config = recipe("texture-mnist-1-labels-50k")
     config = replace(config, data=replace(config.data, labels=labels))
     uneven = scenes([0] * 3 + [c for c in range(1, 10) for _ in range(4)] + [9])
-    assert np.array_equal(_labelled(config, uneven, Part.of(10)), np.arange(40))
+    assert np.array_equal(_labelled_rows(config, uneven, Part.of(10)), np.arange(40))
 
 
 def test_some_labels_are_balanced() -> None:
     config = recipe("texture-mnist-1-labels-1k")
     config = replace(config, data=replace(config.data, labels=20))
     even = scenes([c for c in range(10) for _ in range(5)])
-    chosen = _labelled(config, even, Part.of(10))
+    chosen = _labelled_rows(config, even, Part.of(10))
     assert np.bincount(np.asarray(even.classes)[chosen]).tolist() == [2] * 10
 
 

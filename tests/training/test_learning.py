@@ -12,7 +12,7 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights
 
 
@@ -28,7 +28,7 @@ def test_groups_form_within_seconds() -> None:
         runtime=quiet(),
     )
     assert jaxtyping.config.jaxtyping_disable
-    unseen = split(config.data, "test")
+    unseen = load_split(config.data, "test")
 
     def metrics(weights: dict[str, object]) -> tuple[float, float]:
         found = evaluate_weights(Tagger(config.model), weights, unseen, groups=3, iterations=3).metrics()  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def test_long_epochs_are_prepared_one_at_a_time() -> None:
 
 
 def source_of(config: Config, part: Part) -> datasets.Source:
-    train = datasets.split(config.data, "train")
+    train = datasets.load_split(config.data, "train")
     source = datasets.source(config, torch.device("cpu"), [0, 1], part, train)
     source.prepare(1)
     return source
@@ -153,7 +153,7 @@ def test_splits_of_a_users_file_share_no_scene(tmp_path: object) -> None:
     path = f"{tmp_path}/own.npz"
     Scenes(np.arange(50.0, dtype=np.float32)[:, None] / 50, kind="real").save(path)
     config = DataConfig(name=path, train=50, valid=10, test=10)
-    found = {name: set(datasets.split(config, name).x[:, 0].tolist()) for name in ("train", "valid", "test")}
+    found = {name: set(datasets.load_split(config, name).x[:, 0].tolist()) for name in ("train", "valid", "test")}
     assert [len(found[name]) for name in ("train", "valid", "test")] == [40, 5, 5]
     assert len(set.union(*found.values())) == 50
 
@@ -161,7 +161,7 @@ def test_splits_of_a_users_file_share_no_scene(tmp_path: object) -> None:
 def test_permuted_scenes_are_the_same_scenes_in_another_order() -> None:
     plain = DataConfig(train=5, size=8, objects=2, style="small")
     moved = DataConfig(train=5, size=8, objects=2, style="small", permuted=True)
-    a, b = datasets.split(plain, "train"), datasets.split(moved, "train")
+    a, b = datasets.load_split(plain, "train"), datasets.load_split(moved, "train")
     order = datasets.permutation(moved, 64)
     assert sorted(order.tolist()) == list(range(64))
     assert order.tolist() != list(range(64))
@@ -187,5 +187,5 @@ def test_fresh_scenes_of_a_users_file_are_refused() -> None:
     with pytest.raises(ValueError, match=r"own\.npz.*use data.mode fixed"):
         datasets.source(
             replace(config, data=replace(config.data, name="own.npz")), torch.device("cpu"), [0], Part.of(10),
-            datasets.split(config.data, "train"),
+            datasets.load_split(config.data, "train"),
         )  # fmt: skip

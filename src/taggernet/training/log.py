@@ -139,7 +139,7 @@ def _close(file: Any, failing: bool) -> None:
             raise
 
 
-class Board:
+class TensorBoard:
     """Tensorboard's copy of the records: one curve per figure and seed."""
 
     def __init__(self, folder: Path, step: int, enabled: bool) -> None:
@@ -155,7 +155,7 @@ class Board:
                 for seed, value in zip(seeds, values, strict=True):
                     self._writer.add_scalar(f"{name}/seed {seed}", value, step)
 
-    def __enter__(self) -> Board:
+    def __enter__(self) -> TensorBoard:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -33,7 +33,7 @@ from taggernet.training.distributed import (
 )
 from taggernet.training.failures import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
 from taggernet.training.interruptions import interruptions
-from taggernet.training.log import Board, Records, progress_bar
+from taggernet.training.log import Records, TensorBoard, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
@@ -128,7 +128,7 @@ class _Training:
         self.state = self._state(start)
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
-        self.valid = datasets.split(config.data, "valid", scenes)
+        self.valid = datasets.load_split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         if ranks.size > 1:
@@ -251,28 +251,28 @@ class _Training:
             return nullcontext()
         return self.claim.writing(what, lambda: checkpoint.kept(self.path, self.config))
 
-    def _logs(self, stack: ExitStack) -> tuple[Records | None, Board | None]:
+    def _logs(self, stack: ExitStack) -> tuple[Records | None, TensorBoard | None]:
         if self.path is None or not self.ranks.main:
             return None, None
         with self._writing("the records"):
             records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
-            board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+            board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
             return records, stack.enter_context(board)
 
-    def _log(self, costs: Tensor, records: Records | None, board: Board | None) -> None:
+    def _log(self, costs: Tensor, records: Records | None, board: TensorBoard | None) -> None:
         names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
         means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
         self._record(means, means, records, board)
 
     def _record(
-        self, values: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: Board | None
+        self, values: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: TensorBoard | None
     ) -> None:
         if records is not None and board is not None:
             with self._writing("a record"):
                 records.write({"step": self.state.step, "time": time.time(), **values})
                 board.write(self.state.step, curves, self.seeds)
 
-    def _evaluate(self, scenes: Scenes, records: Records | None, board: Board | None) -> Metrics:
+    def _evaluate(self, scenes: Scenes, records: Records | None, board: TensorBoard | None) -> Metrics:
         if not self.ranks.main or not len(scenes):
             return {}
         config = self.config

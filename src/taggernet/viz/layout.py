@@ -23,9 +23,10 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.fileio import make_folder
 from taggernet.tag import Grouping
-from taggernet.viz.colours import FAINT, INK, Array, grey, group_colour, ink, paint, tint
+from taggernet.viz.colours import FAINT, INK, grey, group_colour, ink, paint, tint
 
 GAP = 0.05
 SMALL, NORMAL = 7.0, 8.0
