@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taggernet.config.run import Config
     from taggernet.recipes import recipe
     from taggernet.rng import Key
-    from taggernet.runs import evaluate
+    from taggernet.run_evaluation import evaluate
     from taggernet.tag import Grouping
     from taggernet.tagger import Tagger
     from taggernet.training import train
