@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
 from taggernet.data.mnist import mnist
-from taggernet.data.scenes import Array, Scenes, check_scene_count, one_thread
+from taggernet.data.scenes import Scenes, check_scene_count, one_thread
 from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")

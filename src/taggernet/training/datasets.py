@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from taggernet import data
+from taggernet.arrays import Array
 from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, LazyRows, open_data
-from taggernet.data.scenes import Array
 from taggernet.rng import Key
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
 from taggernet.training.streaming import StreamedRows, StreamedSource
