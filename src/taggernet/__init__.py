@@ -41,7 +41,7 @@ _HOME = {
     "Tagger": "tagger",
     "TaggerConfig": "config.model",
     "config_for": "training.auto_config",
-    "evaluate": "runs",
+    "evaluate": "run_evaluation",
     "recipe": "recipes",
     "train": "training",
 }
