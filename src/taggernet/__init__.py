@@ -9,7 +9,7 @@ from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import Config, train
 from taggernet.training.auto_config import config_for
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Config",
