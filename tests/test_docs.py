@@ -80,14 +80,14 @@ REPOSITORY = "https://example.org/us/taggernet"
         (
             "LOG.md",
             "[rows](../results/table1)",
-            "rows (`results/table1`)",
+            "rows [`results/table1`]",
             f"[rows]({REPOSITORY}/tree/main/results/table1)",
         ),
         ("LOG.md", "[LICENSE](../LICENSE)", "`LICENSE`", f"[LICENSE]({REPOSITORY}/blob/main/LICENSE)"),
         (
             "api/model.md",
             "[step](../../benchmarks/step_time.py)",
-            "step (`benchmarks/step_time.py`)",
+            "step [`benchmarks/step_time.py`]",
             f"[step]({REPOSITORY}/blob/main/benchmarks/step_time.py)",
         ),
     ],

@@ -32,4 +32,4 @@ def _link(match: re.Match[str], folder: PurePosixPath, repository: str | None) -
         kind = "tree" if (ROOT / inside).is_dir() else "blob"
         return f"[{text}]({repository.rstrip('/')}/{kind}/main/{inside})"
     shown = text.strip("`").rstrip("/")
-    return f"`{inside}`" if shown in (str(inside), inside.name) else f"{text} (`{inside}`)"
+    return f"`{inside}`" if shown in (str(inside), inside.name) else f"{text} [`{inside}`]"
