@@ -205,6 +205,15 @@ def test_the_readme_is_short() -> None:
     assert len(lines) <= 160, "move details to docs/"
 
 
+def test_the_version_is_the_same_everywhere() -> None:
+    """The changelog's newest entry, the citation and the package; the Pythons of pyproject.toml are those tested."""
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == taggernet.__version__
+    assert f"\nversion: {taggernet.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    stated = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert f"python: {stated}".replace("'", '"') in workflow
+
+
 def test_the_tables_beside_the_records_are_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     made = script("docs/readme_tables.py")
