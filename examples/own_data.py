@@ -4,8 +4,8 @@
 
 The data are synthetic: 40 detectors in a row, each on or off, with a few misreadings. Two machines trigger them,
 anywhere along the row: one switches on six neighbours, the other every second of nine. The network is not told. The
-script prints how well its groups match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and draws a
-few rows as text.
+script prints how well its groups match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and draws
+a few rows as text.
 """
 
 from __future__ import annotations
