@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import runpy
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import matplotlib
@@ -65,3 +67,28 @@ def without_typecheck() -> Iterator[None]:
 def unchecked() -> Callable[[], AbstractContextManager[None]]:
     """The same for a part of a fixture that several tests share."""
     return _without_typecheck
+
+
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests of a process: playwright cannot be started twice."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium was found: install Debian's chromium package, for example")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=BROWSER)
+        yield opened
+        opened.close()

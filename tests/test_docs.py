@@ -37,18 +37,25 @@ def links() -> ModuleType:
     return script("docs/hooks/links.py")
 
 
-def test_the_site_builds_strictly(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation, built without a warning."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
     assert "WARNING" not in built.stderr
-    pages = {path.parent.name: path.read_text() for path in (tmp_path / "site").rglob("index.html")}
+    return folder
+
+
+def test_the_site_is_complete_and_works_offline(site: Path) -> None:
+    pages = {path.parent.name: path.read_text() for path in site.rglob("index.html")}
     first = pages["site"]
     assert "https://arxiv.org/abs/1606.06724" in first
-    assert (tmp_path / "site" / "images" / "groups.gif").exists()
+    assert (site / "images" / "groups.gif").exists()
     assert "Widths of the Ladder" in pages["model"], "the API comes from docstrings, those of fields included"
-    assert not list((tmp_path / "site").rglob("*.py"))
+    assert not list(site.rglob("*.py"))
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem == "index" or f'href="{page.stem}/"' in first, "every page is in the navigation"
     for name, html in pages.items():
@@ -56,6 +63,18 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
         assert not foreign, f"{name} does not work offline"
         assert "arithmatex" not in html, f"{name} has a formula that was not rendered"
     assert pages["equations"].count("<math") > 20
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen(site: Path, browser: Any, width: int) -> None:
+    """No page scrolls sideways, on a laptop or on a phone: wide tables and code scroll inside their own box."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for path in sorted(site.rglob("index.html")):
+        page.goto(path.as_uri())
+        if page.locator("article table:not([class])").count():
+            page.locator(".md-typeset__scrollwrap").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.parent.name
+    page.close()
 
 
 def test_formulas_become_mathml() -> None:
