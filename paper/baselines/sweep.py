@@ -28,7 +28,7 @@ from paper.baselines.recipes import BaselineConfig, baseline
 from paper.baselines.recipes import quick as toy_version
 from paper.baselines.run import Record, Training, plain
 from paper.baselines.whitening import Whitening
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training.log import environment
 
@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="at toy size, to see that it works")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     given = parser.parse_args(args)
-    with told_in_a_sentence():
+    with exit_on_user_error():
         config = replace(baseline(given.name), device=given.device)
         optimiser = replace(config.optimiser, updates=given.updates)
         config = replace(config, optimiser=optimiser, evaluate_every=max(1, given.updates // 8))

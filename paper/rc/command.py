@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from paper.rc.run import RCRun, run_rc
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, write_json
 
 
@@ -30,5 +30,5 @@ def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path(
 
 def main(args: list[str] | None = None) -> None:
     """The command line."""
-    with told_in_a_sentence():
+    with exit_on_user_error():
         tyro.cli(_command, prog="python -m paper.rc", args=args)
