@@ -41,7 +41,7 @@ pytest: $(READY) ## the tests only; PYTEST_ARGS="-k ami -x" selects some
 
 # The guarantees of docs/reliability.md; -p no:cacheprovider leaves nothing behind in the repository.
 SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/training/test_, \
-	resume.py checkpoint.py divergence.py distributed.py failures.py failures_of_the_machine.py)
+	resume.py checkpoint.py run_dir.py divergence.py distributed.py failures.py failures_of_the_machine.py)
 
 soak: $(READY) ## the tests of docs/reliability.md at full size
 	TAGGERNET_SOAK=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1200 \
