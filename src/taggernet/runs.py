@@ -46,8 +46,10 @@ def evaluate(
     loaded = [Tagger.load(path, chosen) for path in models]
     k = config.test_groups if groups is None else groups
     t = config.test_iterations if iterations is None else iterations
+    model = Tagger(config.model).to(chosen)
+    model.use_kernels(config.runtime.kernels)
     figures = evaluate_weights(
-        Tagger(config.model).to(chosen), stacked(loaded), scenes_of(data, split), groups=k, iterations=t,
+        model, stacked(loaded), scenes_of(data, split), groups=k, iterations=t,
         batch=config.evaluation_batch,
     ).figures()  # fmt: skip
     return {

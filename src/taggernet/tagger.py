@@ -25,7 +25,7 @@ from taggernet.config.model import LARGEST, TaggerConfig
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
-from taggernet.nets.norm import BatchNorm
+from taggernet.nets.norm import BatchNorm, Kernels, use_kernels
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, run, start
 from taggernet.tag.likelihood import wide
@@ -208,6 +208,10 @@ class Tagger(nn.Module):
         from taggernet.pretrained import push
 
         return push(self, hub_id, card, half=half, private=private, message=message)
+
+    def use_kernels(self, kernels: Kernels) -> None:
+        """Use the fused kernels of this package where they apply (auto, the default), or the plain equations (off)."""
+        use_kernels(self, kernels)
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""

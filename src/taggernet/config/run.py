@@ -95,6 +95,8 @@ class RuntimeConfig:
     """auto takes CUDA, then MPS, then the CPU; or name one, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+    kernels: Literal["auto", "off"] = "auto"
+    """off: only the plain torch equations, also on CUDA; auto: fused Triton kernels where they apply."""
     log_every: int = 100
     """Updates between two records of the loss."""
     evaluate_every: int = 5_000

@@ -131,6 +131,7 @@ class _Training:
         self.valid = datasets.split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
+        model.use_kernels(config.runtime.kernels)
         if ranks.size > 1:
             model.share_statistics()
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
@@ -156,6 +157,7 @@ class _Training:
             buffer=max(config.runtime.log_every, 10),
         )
         self.model = Tagger(config.model).to(device)
+        self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
