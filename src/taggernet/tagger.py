@@ -26,6 +26,7 @@ from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm, Kernels, use_kernels
+from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, run, start
 from taggernet.tag.likelihood import wide
@@ -208,6 +209,10 @@ class Tagger(nn.Module):
         from taggernet.pretrained import push
 
         return push(self, hub_id, card, half=half, private=private, message=message)
+
+    def parameter_roles(self) -> Roles:
+        """What training must know of each parameter; w sets the variance."""
+        return inner_roles(self) | {self.w: ParameterRole(is_variance=True)}
 
     def use_kernels(self, kernels: Kernels) -> None:
         """Use the fused kernels of this package where they apply (auto, the default), or the plain equations (off)."""

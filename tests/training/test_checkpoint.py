@@ -16,9 +16,9 @@ from toys import quiet, records, toy
 from taggernet.config.run import differing_fields, from_json, to_json
 from taggernet.fileio import read_json, write_json
 from taggernet.training import Config, train
+from taggernet.training.adam import TrainState
 from taggernet.training.checkpoint import _digest_of, load, load_latest, save
 from taggernet.training.run_dir import lock_run, read_config
-from taggernet.training.update import TrainState
 
 CONFIG = toy("batch", "fixed", ema=0.9)
 
@@ -117,16 +117,6 @@ def test_no_byte_of_the_state_can_lead_astray(finished: Path, tmp_path: Path) ->
         else:
             assert record == expected
     assert noticed > len(content) / 7 / 2
-
-
-def test_a_checkpoint_from_before_states_had_digests_is_still_used(finished: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "00000012"
-    shutil.copytree(finished / "checkpoints" / "00000012", folder)
-    record = read_json(folder / "state.json")
-    write_json(folder / "state.json", {name: v for name, v in record.items() if name not in ("config", "digest")})
-    state, _ = load(folder, CONFIG, "cpu")
-    expected, _ = load(finished / "checkpoints" / "00000012", CONFIG, "cpu")
-    assert all(torch.equal(state.weights[name], weight) for name, weight in expected.weights.items())
 
 
 def test_when_every_checkpoint_is_damaged_the_run_starts_again(finished: Path, tmp_path: Path) -> None:
@@ -235,6 +225,16 @@ def test_a_configuration_survives_its_file(config: Config, tmp_path: Path) -> No
 def test_an_edited_configuration_is_refused(change: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         from_json(to_json(Config()) | change, "config.json")
+
+
+def test_a_retired_field_is_ignored_where_it_had_no_effect() -> None:
+    """Version 0.1 stored weight_decay, which nothing ever set."""
+    content = to_json(Config())
+    content["optimiser"] = content["optimiser"] | {"weight_decay": 0.0}
+    assert from_json(content, "config.json") == Config()
+    content["optimiser"]["weight_decay"] = 0.1
+    with pytest.raises(ValueError, match=r"config\.json: weight_decay=0\.1 .* only weight_decay=0\.0 can be loaded"):
+        from_json(content, "config.json")
 
 
 def test_a_missing_part_is_named() -> None:

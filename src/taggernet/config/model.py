@@ -61,9 +61,8 @@ class TaggerConfig:
     class_widths: tuple[int, ...] = ()
     """Widths of layers of their own that read a group's class from what the mapping sees of it; empty: the classes are
     the Ladder's topmost level (the paper)."""
-    class_input: Literal["features", "evidence", "masks"] = "features"
-    """With class_widths: all that the mapping sees of a group (features), its mask and how likely each element is under
-    it (evidence), or its mask alone (masks)."""
+    class_input: Literal["features", "masks"] = "features"
+    """With class_widths: what they read of a group, all that the mapping sees (features) or its mask alone (masks)."""
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():

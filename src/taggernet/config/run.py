@@ -60,8 +60,6 @@ class OptimiserConfig:
     """Cosine: the last rate as a share of lr."""
     clip: float = 0.0
     """Largest norm of a seed's gradient; 0: no clipping."""
-    weight_decay: float = 0.0
-    """Decoupled weight decay (AdamW): each update takes rate x weight_decay of every matrix away; 0: none."""
     ema: float = 0.0
     """Decay of an average of the weights that evaluation uses; 0: none."""
     v_rate: float = 1.0
@@ -191,6 +189,21 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
     return found
 
 
+RETIRED: dict[str, object] = {"weight_decay": 0.0}
+"""Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
+
+
+def without_retired(values: dict[str, Any], source: object) -> dict[str, Any]:
+    """A stored configuration without retired fields, which may only have had no effect."""
+    for name, inert in RETIRED.items():
+        if name in values and values[name] != inert:
+            raise ValueError(
+                f"{source}: {name}={values[name]!r} is an option of an earlier version that no longer exists: only "
+                f"{name}={inert!r} can be loaded, or use taggernet 0.1"
+            )
+    return {name: value for name, value in values.items() if name not in RETIRED}
+
+
 def to_json(config: Config) -> dict[str, Any]:
     return asdict(config)
 
@@ -202,6 +215,7 @@ def from_json(content: dict[str, Any], source: object) -> Config:
     def build(kind: type, values: Any) -> Any:
         if not isinstance(values, dict):
             raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+        values = without_retired(values, source)
         unknown = sorted(set(values) - {f.name for f in fields(kind)})
         if unknown:
             raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}")

@@ -16,7 +16,7 @@ _POSITIVE, _SHARE, _PART, _ANY = "positive", "share", "part", "any"
 RANGES: dict[str, tuple[int, int] | str] = {
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": (1, 255), "size": _SOME, "labels": _COUNT,
     "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _ANY, "clip": _ANY, "ema": _SHARE,
-    "weight_decay": _ANY, "lower_layers": _COUNT, "lower_rate": _ANY, "beta1": _SHARE, "beta2": _SHARE, "eps": _ANY,
+    "lower_layers": _COUNT, "lower_rate": _ANY, "beta1": _SHARE, "beta2": _SHARE, "eps": _ANY,
     "log_every": _SOME, "evaluate_every": _COUNT, "evaluate_scenes": _COUNT, "checkpoint_every": _COUNT,
     "resident": _COUNT,
     "groups": (1, MAX_GROUPS), "test_groups": (1, MAX_GROUPS), "iterations": (1, MAX_ITERATIONS),

@@ -26,6 +26,7 @@ from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Norm, NormKind, activated, is_batch, make_norm, may_fuse, rectified, scaled
+from taggernet.nets.roles import TOP, Roles, in_layer, inner_roles
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -107,6 +108,15 @@ class Ladder(nn.Module):
             estimate = self._denoised(level, lateral[level], u, half)
         return estimate, h
 
+    def parameter_roles(self) -> Roles:
+        """Layer l is what leads from level l - 1 to level l and back, and the combinator of level l."""
+        found: Roles = {}
+        for layer, (up, bias, down) in enumerate(zip(self.encoder, self.bias, self.decoder, strict=True), start=1):
+            found |= in_layer(layer, up, bias, down)
+        for level, combinator in enumerate(self.combine):
+            found |= in_layer(level, combinator)
+        return found if self.top_scale is None else found | in_layer(TOP, self.top_scale)
+
     def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool) -> Tensor:
         combinator = self.combine[level]
         assert isinstance(combinator, Combinator)
@@ -162,3 +172,7 @@ class LadderMapping(nn.Module):
         m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
         _, m_pre = scaled(self.norm, m_u, m_scale, torch.zeros_like(m_scale), lateral=False)
         return Mapped(z_pre, m_pre, top)
+
+    def parameter_roles(self) -> Roles:
+        """The projections belong to layer 0, a reader to the topmost one."""
+        return inner_roles(self) if self.reader is None else inner_roles(self) | in_layer(TOP, self.reader)

@@ -21,6 +21,7 @@ from taggernet.evaluation import Figures, evaluate_weights, stacked
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
+from taggernet.training.adam import TrainState
 from taggernet.training.distributed import (
     World,
     agree,
@@ -37,7 +38,7 @@ from taggernet.training.log import Board, Records, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 from taggernet.training.validation import check_data
 
 
@@ -279,7 +280,7 @@ class _Training:
             return {}
         config = self.config
         figures = evaluate_weights(
-            self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
+            self.model, self.update.current_state().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).figures()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in figures.items()}
@@ -288,7 +289,7 @@ class _Training:
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.
-        state = self.update.settled()
+        state = self.update.current_state()
         if not state.is_finite:
             raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
         if self.path is not None and self.ranks.main:
