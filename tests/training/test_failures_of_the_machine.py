@@ -178,11 +178,11 @@ def pretend_cuda(monkeypatch: pytest.MonkeyPatch, fault: Callable[[], Any] | Non
     """The rehearsal as on a GPU, on the CPU: streams that wait for nothing, a graph whose replay is an update."""
     replayed: list[str] = []
 
-    def on_cuda(update: Update, device: torch.device, *, distributed: bool) -> torch.cuda.CUDAGraph | None:
-        graph = rehearse(update, torch.device("cuda"), distributed=distributed)
-        if graph is not None:
-            graph.replay = lambda: replayed.append("once") or update.once()  # type: ignore[func-returns-value]
-        return graph
+    def on_cuda(update: Update, device: torch.device, *, distributed: bool) -> Callable[[], None]:
+        replay = rehearse(update, torch.device("cuda"), distributed=distributed)
+        if replay == update.once:
+            return replay
+        return lambda: replayed.append("once") or update.once()  # type: ignore[func-returns-value]
 
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     monkeypatch.setattr("taggernet.training.step.rehearse", on_cuda)

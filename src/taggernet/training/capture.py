@@ -32,10 +32,10 @@ class Capturable(Protocol):
         """Let ``once`` run uncompiled."""
 
 
-def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> torch.cuda.CUDAGraph | None:
-    """Compile an update by making some that are then undone; on one GPU, also return it as a CUDA graph."""
+def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> Callable[[], None]:
+    """Compile an update by making some that are then undone. Returns what makes one: on one GPU, a graph's replay."""
     one_gpu = device.type == "cuda" and not distributed
-    graph = None
+    once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
         update.compile(compiler_options() if device.type == "cuda" else None)
@@ -49,11 +49,11 @@ def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> 
         warnings.warn(f"{failure}: going on uncompiled, with the same result but slower", stacklevel=3)
         update.use_eager()
     else:
-        graph = _capture(update.once) if one_gpu else None
+        once = _capture(update.once) if one_gpu else update.once
     with torch.no_grad():
         for tensor, value in before:
             tensor.copy_(value)
-    return graph
+    return once
 
 
 def _warm_up(once: Callable[[], None], one_gpu: bool) -> None:
@@ -72,8 +72,8 @@ def _warm_up(once: Callable[[], None], one_gpu: bool) -> None:
         torch.cuda.synchronize()
 
 
-def _capture(once: Callable[[], None]) -> torch.cuda.CUDAGraph:
-    """One update as a CUDA graph. A capture that fails leaves the stream in no state to continue from."""
+def _capture(once: Callable[[], None]) -> Callable[[], None]:
+    """The replay of one update as a CUDA graph. A capture that fails leaves the stream in no state to continue from."""
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
@@ -83,4 +83,4 @@ def _capture(once: Callable[[], None]) -> torch.cuda.CUDAGraph:
             raise
         failure = f"the update could not be captured as a CUDA graph ({in_short(problem)})"
         raise ValueError(f"{failure}: give --compile no") from problem
-    return graph
+    return graph.replay

@@ -53,7 +53,7 @@ class Update:
         self.rehearsed = not compiled
         self.drop_seeds = compiled and self.device.type == "cuda" and seeds == 1
         """Whether to leave out the dimension of seeds, of which there is one: plain matrices compile to better code."""
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self._once: Callable[[], None] = self.once
         self._cost: Callable[[list[Tensor], Tensor], Costs] = self.cost
         self._adam: Callable[[list[Tensor], Tensor, Tensor], None] = self.adam.update
 
@@ -102,11 +102,10 @@ class Update:
         first = self.state.step
         self.source.prepare(first)
         if not self.rehearsed:
-            self.graph = rehearse(self, self.device, distributed=self.distributed)
+            self._once = rehearse(self, self.device, distributed=self.distributed)
             self.rehearsed = True
-        once = self.once if self.graph is None else self.graph.replay
         for _ in range(count):
-            once()
+            self._once()
         self.state.step += count
         self.adam.state_is_old = True
         rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
