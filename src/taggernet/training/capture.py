@@ -12,8 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from taggernet.errors import is_out_of_memory
 from taggernet.fast.fx_passes import compiler_options
-from taggernet.training.failures import in_short, is_out_of_memory
+from taggernet.training.failures import in_short
 
 
 @runtime_checkable
