@@ -13,11 +13,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import taggernet
 from taggernet import pretrained
 from taggernet.cli import main
 from taggernet.export import export
+from taggernet.nets.ladder import Combinator
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -136,6 +138,29 @@ def test_the_example_of_the_export_runs(tmp_path: Path, monkeypatch: pytest.Monk
     names: dict[str, Any] = {}
     exec(code, names)
     assert names["masks"].shape == names["reconstructions"].shape == names["ten"][0].shape == (8, 4, 400)
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_a_changed_model_is_trained_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edit of the page, in the place of the combinator's own equation, and its commands, on few scenes."""
+    page = (ROOT / "docs" / "changing-the-model.md").read_text()
+    edit, subclass = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"torch": torch}
+    exec(edit, names)
+    calls: list[int] = []
+    monkeypatch.setattr(Combinator, "forward", lambda *args: calls.append(1) or names["forward"](*args))  # type: ignore[func-returns-value]
+    monkeypatch.chdir(tmp_path)
+    train, evaluate = re.findall(r"^taggernet (train .*|evaluate .*)$", page, flags=re.MULTILINE)
+    few = "--updates 2 --batch 10 --train 40 --valid 20 --test 20 --device cpu --no-progress --no-tensorboard"
+    assert main([*shlex.split(train), *few.split()]) == 0
+    trained = len(calls)
+    assert trained
+    assert main(shlex.split(evaluate)) == 0
+    assert len(calls) > trained
+    monkeypatch.undo()
+    exec(subclass, names)
+    assert names["out"].masks.shape == (4, 4, 20, 20)
+    assert not any(combinator.fusable for combinator in names["model"].mapping.ladder.combine)
 
 
 def test_the_public_names_are_documented() -> None:

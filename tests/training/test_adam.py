@@ -211,16 +211,3 @@ def test_in_bfloat16_no_small_step_is_lost() -> None:
         torch.testing.assert_close(state.weights["product.weight"], weight, rtol=0, atol=2e-6 * (step + 1))
     moved = state.weights["product.weight"] - 1
     assert (moved > 3e-3).all(), "a step of 1e-4 is lost when 1 is rounded to bfloat16"
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
-     ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
-     ({"lower_rate": -0.1}, "lower_rate=-0.1"),
-     ({"lower_rate": 0.5}, "was given for no layers: set lower_layers"),
-     ({"lower_layers": -1}, "lower_layers=-1")],
-)  # fmt: skip
-def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        OptimiserConfig(**options)
