@@ -62,8 +62,6 @@ class OptimiserConfig:
     """Cosine: final learning rate as a fraction of lr."""
     clip: float = 0.0
     """Maximum gradient norm, per seed; 0: no clipping."""
-    weight_decay: float = 0.0
-    """Decoupled weight decay (AdamW): each update takes rate x weight_decay of every matrix away; 0: none."""
     ema: float = 0.0
     """Decay of the exponential moving average of the weights, which evaluation uses; 0: none."""
     v_rate: float = 1.0
@@ -95,6 +93,8 @@ class RuntimeConfig:
     """auto: CUDA, else MPS, else the CPU; or a device, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+    kernels: Literal["auto", "off"] = "auto"
+    """off: only the plain torch equations, also on CUDA; auto: fused Triton kernels where they apply."""
     log_every: int = 100
     """Updates between two log entries of the loss."""
     evaluate_every: int = 5_000
@@ -185,6 +185,21 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
     return found
 
 
+RETIRED: dict[str, object] = {"weight_decay": 0.0}
+"""Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
+
+
+def without_retired(values: dict[str, Any], source: object) -> dict[str, Any]:
+    """A stored configuration without retired fields, which may only have had no effect."""
+    for name, inert in RETIRED.items():
+        if name in values and values[name] != inert:
+            raise ValueError(
+                f"{source}: {name}={values[name]!r} is an option of an earlier version that no longer exists: only "
+                f"{name}={inert!r} can be loaded, or use taggernet 0.1"
+            )
+    return {name: value for name, value in values.items() if name not in RETIRED}
+
+
 def to_json(config: Config) -> dict[str, Any]:
     return asdict(config)
 
@@ -203,6 +218,7 @@ def build(kind: type[T], values: Any, source: object) -> T:
     """A configuration from the object in a JSON file; ``source`` is the file, for the message."""
     if not isinstance(values, dict):
         raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+    values = without_retired(values, source)
     known = set(get_type_hints(kind))
     unknown = sorted(set(values) - known)
     if unknown:
