@@ -276,14 +276,14 @@ def _train(options: Train) -> None:
     run = train(options.config, options.out)
     if not run.finished:
         raise KeyboardInterrupt
-    if run.figures:
-        show(run.figures, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
+    if run.metrics:
+        show(run.metrics, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
 
 
 def _evaluate(options: Evaluate) -> None:
     from taggernet.fileio import write_json
-    from taggernet.runs import evaluate
+    from taggernet.run_evaluation import evaluate
     from taggernet.viz.terminal import show
 
     if options.json is not None and options.json.exists() and not options.overwrite:

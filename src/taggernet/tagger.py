@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from taggernet import hub, model_io
@@ -41,9 +41,11 @@ from taggernet.tag import (
     Likelihood,
     Mapping,
     State,
+    Units,
     run,
     start,
 )
+from taggernet.tag.grouping import batches, join_histories
 from taggernet.tag.likelihood import wide
 
 __all__ = ["Tagger", "TaggerConfig"]
@@ -68,11 +70,20 @@ class Tagger(nn.Module):
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
         self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
+        self.units = Units(config.offset, config.scale)
 
     @property
     def v(self) -> Tensor:
         """The variance of a Gaussian group."""
         return torch.exp(torch.asinh(self.w))
+
+    def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
+        """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
+        return self.units.to_model(x).to(self.w)
+
+    def corrupt(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """x~, in the model's units, as is the noise."""
+        return self.corruption.apply(self.inputs(x), key, first)
 
     def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
         """Random masks from this key, z at the data's mean."""
@@ -102,9 +113,27 @@ class Tagger(nn.Module):
             last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 
-    def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
+    def states(
+        self,
+        x: Shaped[Tensor, "*S B N"],
+        groups: int,
+        iterations: int,
+        masks: Key,
+        first: int | Tensor = 0,
+        noise: Key | None = None,
+    ) -> Iterator[State]:
+        """A batch through the whole loop: the random start, then the states after iterations 1 .. T.
+
+        ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all.
+        """
+        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
+        state = self.start(x.shape[-2], groups, masks, first)
+        yield state
+        yield from self.iterate(seen, state, iterations)
+
+    def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
-        return self.likelihood.cost(x.unsqueeze(-2), state.z, state.m, self.v)
+        return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
 
     def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
         """Drop 'no class', sum over groups, renormalise (paper, section 3.3)."""
@@ -140,18 +169,14 @@ class Tagger(nn.Module):
         check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
         check_count("batch_size", batch_size, low=1, high=10**9)
         check_integer("seed", seed)
-        rows, shape, as_numpy = self._rows(x)
-        origin = rows.device
+        rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
-        histories: list[list[State]] = []
-        for first in range(0, len(rows), batch_size):
-            part = rows[first : first + batch_size].to(self.w.device)
-            if noisy:
-                part = self.corruption.apply(part, key.fold("noise"), first)
-            state = self.start(len(part), groups, key.fold("masks"), first)
-            histories.append([state, *self.iterate(part, state, iterations)])
-        history = tuple(joined([h[i] for h in histories], origin) for i in range(iterations + 1))
-        return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
+        masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
+        histories = [
+            [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
+            for first, part in batches(rows, batch_size)
+        ]
+        return Grouping(join_histories(histories), shape, as_numpy, self.units)
 
     @torch.no_grad()
     def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
@@ -160,8 +185,8 @@ class Tagger(nn.Module):
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
 
-    def _rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
-        """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
+    def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
+        """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
         x = torch.from_numpy(_array(x)) if as_numpy else check_dense_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
@@ -174,15 +199,16 @@ class Tagger(nn.Module):
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
                 f"has N={self.config.elements}: give {expected}"
             )
-        rows = self.config.in_units(wide(x.reshape(len(x), -1)))
-        self.corruption.check(rows)
-        largest = rows.abs().max().item()
+        rows = wide(x.reshape(len(x), -1))
+        seen = self.units.to_model(rows)
+        self.corruption.check(seen)
+        largest = seen.abs().max().item()
         if largest > LARGEST:
             raise ValueError(
                 f"x holds values as large as {largest:g} in the model's units, beyond {LARGEST:g}: scale the data, "
                 "e.g. to mean 0 and variance 1, or set the model's offset and scale"
             )
-        return rows.float(), tuple(x.shape[1:]), as_numpy
+        return rows, tuple(x.shape[1:]), as_numpy
 
     # --- save and load -----------------------------------------------------------------------------------
 
@@ -266,19 +292,3 @@ def likelihood_for(config: TaggerConfig) -> Likelihood:
     if config.kind == "binary":
         return BernoulliGroups(config.noise, config.feedback)
     return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)
-
-
-def joined(states: list[State], device: torch.device) -> State:
-    """The states of several batches as one."""
-
-    def join(parts: list[Tensor]) -> Tensor:
-        return torch.cat(parts).to(device)
-
-    tops = [state.top for state in states if state.top is not None]
-    return State(
-        z=join([state.z for state in states]),
-        m=join([state.m for state in states]),
-        fed=join([state.fed for state in states]),
-        m_pre=join([state.m_pre for state in states]),
-        top=join(tops) if tops else None,
-    )

@@ -136,9 +136,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> None:
     model = TaggerConfig(classes=3) if dropout else TaggerConfig(classes=3, class_widths=(7,))
-    with pytest.raises(
-        ValueError, match=r"class_agreement=1.0 needs .* set class_widths, e.g. \(1000, 500\)"
-    ):
+    with pytest.raises(ValueError, match=r"class_agreement=1.0 needs .* set class_widths, e.g. \(1000, 500\)"):
         Config(model=model, class_cost=1.0, class_dropout=dropout, class_agreement=1.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from taggernet.config.validate import (
     LARGEST,
@@ -86,10 +86,3 @@ class TaggerConfig:
     @property
     def elements(self) -> int:
         return math.prod(self.shape)
-
-    def in_units(self, x: Any) -> Any:
-        """A tensor of the user's values in the model's units: (x - offset) / scale."""
-        if (self.offset, self.scale) == (0.0, 1.0):
-            return x
-        wide = x if x.is_floating_point() and x.dtype.itemsize >= 4 else x.float()
-        return (wide - self.offset) / self.scale
