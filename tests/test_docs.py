@@ -92,6 +92,11 @@ def test_formulas_become_mathml() -> None:
     assert re.sub(r"<math.*?</math>", "", rendered) == "<p>a </p><p>b</p>"
 
 
+def test_a_number_and_its_spread_stay_on_one_line() -> None:
+    rendered = script("docs/hooks/formulas.py").on_page_content("<td>0.79 ± 0.034</td><td>5 %</td><td>a ± b</td>")
+    assert rendered == "<td>0.79\u00a0±\u00a00.034</td><td>5\u00a0%</td><td>a ± b</td>"
+
+
 REPOSITORY = "https://example.org/us/taggernet"
 
 
@@ -105,6 +110,12 @@ REPOSITORY = "https://example.org/us/taggernet"
             f"[rows]({REPOSITORY}/tree/main/results/table1)",
         ),
         ("LOG.md", "[LICENSE](../LICENSE)", "`LICENSE`", f"[LICENSE]({REPOSITORY}/blob/main/LICENSE)"),
+        (
+            "LOG.md",
+            "| [rows](../results) |",
+            '| <abbr title="results">rows</abbr> |',
+            f"| [rows]({REPOSITORY}/tree/main/results) |",
+        ),
         (
             "api/model.md",
             "[step](../../benchmarks/step_time.py)",
