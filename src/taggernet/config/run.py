@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from taggernet.config.validate import check_fields
+from taggernet.data.textures import Depth, DigitPool
 from taggernet.tagger import TaggerConfig
 
 
@@ -33,8 +34,17 @@ class DataConfig:
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     digits: Literal["mnist", "fixture"] = "mnist"
     """TextureMNIST: the digits; fixture: the few hundred that travel with the package, for a toy run."""
+    depth: Depth = "up-left"
+    """TextureMNIST2: which digit is on top; up-left: always the up-left one (the paper's data); random: either."""
+    digit_pool: DigitPool = "split"
+    """TextureMNIST: split: validation scenes have digits of their own; shared: training and validation scenes are drawn
+    from one pool of 60,000 digits (the paper's data)."""
     labels: int = 0
     """How many training scenes have labels; 0: none, of your own data all that have one."""
+    label_subset: Literal["shared", "per-seed"] = "shared"
+    """TextureMNIST: whether all seeds have the same labelled scenes, or each draws its own."""
+    label_pass: Literal["shared", "separate"] = "shared"
+    """Where every scene has a label: one pass serves both costs, or labelled scenes have a pass of their own."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene: nothing may depend on their order."""
 
@@ -149,6 +159,9 @@ class Config:
     units left out (class_dropout) are from those read with all units; 0: labelled scenes alone teach classes."""
     start_from: str = ""
     """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
+    start_columns: Literal["as-trained", "unit"] = "as-trained"
+    """Second phase, BatchNorm: unit divides every column of the first phase's matrices by its norm. The function stays
+    the same, and the learning rate turns old layers as fast as fresh ones."""
     seeds: int = 1
     """How many models to train at once, with seeds first_seed, first_seed + 1, ..."""
     first_seed: int = 0
@@ -160,6 +173,11 @@ class Config:
         check_fields(self)
         if not 0 <= self.discount <= 1:
             raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
+        if self.start_columns == "unit" and self.model.norm != "batch":
+            raise ValueError(
+                f"start_columns='unit' was given with norm={self.model.norm!r}: only BatchNorm leaves the function "
+                "unchanged; set start_columns to 'as-trained'"
+            )
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):

@@ -172,7 +172,8 @@ class _Training:
                 return state
         weights = initial_weights(config.model, self.seeds, self.device)
         if start is not None or config.start_from:
-            weights = carry_over(weights, self._first_phase() if start is None else start)
+            first = self._first_phase() if start is None else start
+            weights = carry_over(weights, first, config.start_columns == "unit")
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
 
     def _first_phase(self) -> dict[str, Tensor]:

@@ -132,7 +132,8 @@ class Update:
         self.device = keys.word.device
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.names = list(state.weights)
-        self.rates = [relative_rate(config, name) for name in self.names]
+        self.rates: list[float | Tensor] = [relative_rate(config, name) for name in self.names]
+        """Of each parameter, in units of the learning rate; a tensor (S, 1, ...) gives every seed its own."""
         items = state.weights.items()
         halves = [split(w.detach()) if half and is_matrix(name) else (w, None) for name, w in items]
         self.live = [high.requires_grad_() for high, _ in halves]
@@ -191,7 +192,7 @@ class Update:
         change = torch._foreach_div(m, size)
         torch._foreach_mul_(change, rate)
         for own, relative in zip(change, self.rates, strict=True):
-            if relative != 1:
+            if isinstance(relative, Tensor) or relative != 1:
                 own.mul_(relative)
         weights = [live if low is None else merge(live, low) for live, low in zip(self.live, self.low, strict=True)]
         if c.weight_decay:
