@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from paper.reproduce import reproduce
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reproduce:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command."""
-    with told_in_a_sentence():
+    with exit_on_user_error():
         options = tyro.cli(Reproduce, prog="python -m paper", args=argv, config=(tyro.conf.OmitArgPrefixes,))
         reproduce(**vars(options))
 

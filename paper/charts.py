@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
-from taggernet.viz.colours import FAINT, INK, Array, group_colour, rgb
+from taggernet.data.scenes import Array
+from taggernet.viz.colours import FAINT, INK, group_colour, rgb
 from taggernet.viz.layout import SMALL, number, save, style
 
 BLUE = group_colour(1)

@@ -17,8 +17,8 @@ from paper.failure_analysis import overlap, smallest_visible
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
-from taggernet.viz.colours import Array
 from taggernet.viz.layout import (
     GAP,
     SMALL,

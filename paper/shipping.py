@@ -2,7 +2,7 @@
 
     python -m paper.shipping runs/table1/shapes-best/seed-0 --name shapes --record results/table1/shapes-best.json
 
-The weights are stored in half precision, and the figures on the card are those of the stored weights, on the whole
+The weights are stored in half precision, and the metrics on the card are those of the stored weights, on the whole
 test split: what ``Tagger.from_pretrained`` loads is what was measured.
 """
 
@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from taggernet.config.run import Config, to_json
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json
-from taggernet.model_io import WEIGHTS, load_model, save_model
-from taggernet.pretrained import SHIPPED, card_in, locate
-from taggernet.training.datasets import BUILT_IN, split
+from taggernet.model_io import WEIGHTS, read_card
+from taggernet.pretrained import SHIPPED, locate
+from taggernet.tagger import Tagger
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import read_config
@@ -35,7 +36,7 @@ ITERATIONS = 5
 
 @dataclass(frozen=True)
 class Options:
-    """Store a trained model in half precision with a card: recipe, data, test figures, date, versions."""
+    """Store a trained model in half precision with a card: recipe, data, test metrics, date, versions."""
 
     run: Path
     """Folder of one seed (runs/NAME/seed-3), or of a run, whose first seed is taken."""
@@ -69,10 +70,10 @@ def ship(options: Options) -> Path:
     making = options.to / f".{options.name}.tmp"
     shutil.rmtree(making, ignore_errors=True)
     try:
-        save_model(load_model(source), making, half=True)
+        Tagger.load(source).save(making, half=True)
         _check_size(options.name, making / WEIGHTS)
         card = _card(options, source, config, making)
-        save_model(load_model(making), making, card, half=True)
+        Tagger.load(making).save(making, card, half=True)
         (making / WEIGHTS).chmod(0o644)  # an installation is read by others than the one who made it
         if target.exists():
             shutil.rmtree(target)
@@ -97,7 +98,7 @@ def _card(options: Options, source: Path, config: Config, stored: Path) -> dict[
     return {
         "name": options.name,
         "recipe": config.recipe,
-        "seed": card_in(source).get("seed"),
+        "seed": read_card(source).get("seed"),
         "data": asdict(config.data),
         "configuration": _without_places(config),
         "test": test,
@@ -109,21 +110,26 @@ def _card(options: Options, source: Path, config: Config, stored: Path) -> dict[
 
 
 def _measured(options: Options, config: Config, stored: Path) -> dict[str, Any]:
-    """Figures of the stored weights on the test split, after every iteration."""
-    model = load_model(stored, pick_device(options.device))
+    """Metrics of the stored weights on the test split, after every iteration."""
+    model = Tagger.load(stored, pick_device(options.device))
     data = config.data if options.test is None else replace(config.data, test=options.test)
-    scenes = split(data, "test")
-    figures = evaluate_weights(
-        model, stacked([model]), scenes, groups=config.test_groups, iterations=ITERATIONS, batch=config.evaluation_batch
-    ).figures()
-    show(figures, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
+    scenes = load_split(data, "test")
+    metrics = evaluate_weights(
+        model,
+        stack_weights([model]),
+        scenes,
+        groups=config.test_groups,
+        iterations=ITERATIONS,
+        batch=config.evaluation_batch,
+    ).metrics()
+    show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
     return {
         "scenes": len(scenes),
         "groups": config.test_groups,
         "iterations": ITERATIONS,
         "batch": config.evaluation_batch,
         "weights": "float16",
-        "figures": {name: [round(value, 5) for value in values[0]] for name, values in figures.items()},
+        "figures": {name: [round(value, 5) for value in values[0]] for name, values in metrics.items()},
     }
 
 

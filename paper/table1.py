@@ -1,6 +1,6 @@
-"""Tables of the paper with our figures beside them: records under results/ in, markdown out.
+"""Tables of the paper with our numbers beside them: records under results/ in, markdown out.
 
-A record is one row: configuration, environment, per-seed figures after every iteration. ``reproduce`` writes them;
+A record is one row: configuration, environment, per-seed metrics after every iteration. ``reproduce`` writes them;
 everything printed here is computed from them.
 """
 
@@ -21,12 +21,12 @@ from paper.figure4 import worst_scenes_figure
 from paper.generalisation import generalisation
 from taggernet.config.run import differing_fields, from_json
 from taggernet.data import Scenes, coincident
-from taggernet.evaluation import evaluate_weights
+from taggernet.evaluation import Evaluation, evaluate_weights
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 from taggernet.training.loop import Run
 
@@ -47,7 +47,7 @@ TITLES = {
 
 
 def quick(config: Config) -> Config:
-    """The same run at toy size, on the digits that travel with the package: seconds, and figures that mean nothing."""
+    """The same run at toy size, on the digits that travel with the package: seconds, and metrics that mean nothing."""
     texture = config.data.name.startswith("texture")
     return replace(
         config,
@@ -94,7 +94,7 @@ def reproduce_row(
     run = train(config, None if runs is None else runs / config.recipe)
     if not run.finished:
         raise KeyboardInterrupt
-    record = row_record(run, begin) if found is None else found
+    record = row_record(run, begin, evaluation_of(run, load_split(config.data, "test"))) if found is None else found
     write_json(path, record)
     if beyond:
         write_beyond(run, results, scenes=50 if toy else 2000)
@@ -132,20 +132,19 @@ def is_of(config: Config, recorded: Record, path: Path) -> bool:
     return not differing_fields(config, from_json({**recorded, "runtime": {}}, path))
 
 
-def figures_of(run: Run, scenes: Scenes) -> Record:
-    """The figures of a finished run on these scenes, per seed and iteration."""
+def evaluation_of(run: Run, scenes: Scenes) -> Evaluation:
+    """All seeds of a finished run on these scenes."""
     config = run.config
     return evaluate_weights(
         Tagger(config.model).to(next(iter(run.weights.values())).device), run.weights, scenes,
         groups=config.test_groups, iterations=config.test_iterations, batch=config.evaluation_batch,
-    ).figures()  # fmt: skip
+    )  # fmt: skip
 
 
-def row_record(run: Run, begin: float) -> Record:
-    """Test and validation figures of a finished run, per seed and iteration."""
+def row_record(run: Run, begin: float, test: Evaluation) -> Record:
+    """Test and validation metrics of a finished run, per seed and iteration."""
     config = run.config
-    scenes = {name: split(config.data, name) for name in ("valid", "test")}
-    figures = {name: figures_of(run, part) for name, part in scenes.items()}
+    metrics = {"valid": evaluation_of(run, load_split(config.data, "valid")).metrics(), "test": test.metrics()}
     return {
         "config": plain(config),
         "environment": environment(),
@@ -153,8 +152,8 @@ def row_record(run: Run, begin: float) -> Record:
         "training_seconds": run.seconds,
         "seconds": time.monotonic() - begin,
         "test_scenes": config.data.test,
-        "coincident_share": float(coincident(scenes["test"]).mean()) if config.data.name == "shapes" else None,
-        **figures,
+        "coincident_share": float(coincident(test.scenes).mean()) if config.data.name == "shapes" else None,
+        **metrics,
     }
 
 

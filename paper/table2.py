@@ -19,12 +19,13 @@ from paper.baselines import quick as quick_baseline
 from paper.baselines.run import plain as plain_baseline
 from paper.class_analysis import answers_record
 from paper.label_curve import label_curve_figure
-from paper.table1 import Record, figures_of, is_of, kept, plain, row_record, sized
+from paper.table1 import Record, evaluation_of, is_of, kept, plain, row_record, sized
 from paper.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from paper.table2_page import label_curve, table2
+from taggernet.evaluation import Evaluation
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.loop import Run
 
 __all__ = ["ROWS", "reproduce_table2", "table2"]
@@ -89,21 +90,26 @@ def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, r
     begin = time.monotonic()
     run = _trained(first, runs)
     if not recorded:
-        write_json(results / f"{first.recipe}.json", row_record(run, begin))
+        write_json(results / f"{first.recipe}.json", row_record(run, begin, _on_test(run)))
     for config in missing:
         begin = time.monotonic()
         second = _trained(config, runs, run)
-        record = row_record(second, begin)
+        test = _on_test(second)
+        record = row_record(second, begin, test)
         record["first_phase"] = plain(first)
-        record["groups"] = answers_record(second, split(config.data, "test"))
+        record["groups"] = answers_record(test)
         record["training_scenes"] = _on_training_scenes(second)
         write_json(results / f"{config.recipe}.json", record)
 
 
+def _on_test(run: Run) -> Evaluation:
+    return evaluation_of(run, load_split(run.config.data, "test"))
+
+
 def _on_training_scenes(run: Run) -> Record:
-    """The figures on the first training scenes: far below those of the test, they say what was learned by heart."""
-    scenes = split(run.config.data, "train")[:TRAINING_SCENES]
-    return {"scenes": len(scenes), **figures_of(run, scenes)}
+    """The metrics on the first training scenes: far below those of the test, they say what was learned by heart."""
+    scenes = load_split(run.config.data, "train")[:TRAINING_SCENES]
+    return {"scenes": len(scenes), **evaluation_of(run, scenes).metrics()}
 
 
 def _second_is_kept(config: Config, first: Config, results: Path) -> bool:

@@ -36,7 +36,7 @@ from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update, layer_of
+from taggernet.training.update import TrainState, Update
 
 FREE = ("lr", "class_cost", "start_columns", "old_rate")
 """What a setting may change; old_rate is the learning rate of the first phase's layers, relative to the fresh ones."""
@@ -79,9 +79,7 @@ def sweep(config: Config, first: dict[str, Tensor], settings: Settings, ema: flo
     }  # fmt: skip
 
 
-def _starts(
-    config: Config, first: dict[str, Tensor], settings: Settings, device: torch.device
-) -> dict[str, Tensor]:
+def _starts(config: Config, first: dict[str, Tensor], settings: Settings, device: torch.device) -> dict[str, Tensor]:
     fresh = initial_weights(config.model, [config.first_seed], device)
     default = config.start_columns
     units = [setting.get("start_columns", default) == "unit" for setting in settings.values()]
@@ -93,7 +91,9 @@ def _rates(config: Config, name: str, settings: Settings, first: dict[str, Tenso
     """(S, 1, ...): each setting's learning rate of a parameter, in units of the recipe's."""
     carried = name in first and first[name].shape[1:] == weight.shape[1:]
     rates = [
-        setting.get("lr", config.optimiser.lr) / config.optimiser.lr * (setting.get("old_rate", 1.0) if carried else 1.0)
+        setting.get("lr", config.optimiser.lr)
+        / config.optimiser.lr
+        * (setting.get("old_rate", 1.0) if carried else 1.0)
         for setting in settings.values()
     ]
     return torch.tensor(rates, device=weight.device).reshape(-1, *[1] * (weight.ndim - 1))
@@ -121,7 +121,9 @@ def table(record: Record, iteration: int) -> str:
         last = record["curve"][-1]
         averaged = f" averaged {100 * last['averaged_error'][s][iteration - 1]:.2f}" if "averaged_error" in last else ""
         way = " ".join(f"{error:.1f}" for error in errors[:-1])
-        rows.append((errors[-1], f"{errors[-1]:6.2f} %{averaged} AMI {last['ami'][s][-1]:.3f} (before {way}) {name} {setting}"))
+        rows.append(
+            (errors[-1], f"{errors[-1]:6.2f} %{averaged} AMI {last['ami'][s][-1]:.3f} (before {way}) {name} {setting}")
+        )
     return "\n".join(row for _, row in sorted(rows))
 
 

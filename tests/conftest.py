@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import runpy
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import matplotlib
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
 
 matplotlib.use("Agg")
 
@@ -65,3 +68,43 @@ def without_typecheck() -> Iterator[None]:
 def unchecked() -> Callable[[], AbstractContextManager[None]]:
     """The same for a part of a fixture that several tests share."""
     return _without_typecheck
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were written, at a resolution that takes little time."""
+    figures: list[Figure] = []
+
+    def keep(self: Figure, path: Any, **options: Any) -> None:
+        figures.append(self)
+        original(self, path, **options)
+
+    original = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.setattr("taggernet.viz.layout.DPI", 60)
+    return figures
+
+
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests of a process: playwright cannot be started twice."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium was found: install Debian's chromium package, for example")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=BROWSER)
+        yield opened
+        opened.close()

@@ -12,7 +12,7 @@ import tyro
 from paper.baselines.recipes import baseline
 from paper.baselines.recipes import quick as toy_version
 from paper.baselines.run import run_baseline
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, write_json
 
 
@@ -38,5 +38,5 @@ def _command(name: Annotated[str, tyro.conf.Positional], out: Path = Path("resul
 
 def main(args: list[str] | None = None) -> None:
     """The command line."""
-    with told_in_a_sentence():
+    with exit_on_user_error():
         tyro.cli(_command, prog="python -m paper.baselines", args=args)

@@ -20,7 +20,7 @@ from torch import Tensor
 from paper.baselines.classifiers import Moments, population_moments
 from paper.baselines.model import ClassifierObjective, Weights, errors, initial_weights, network
 from paper.baselines.recipes import BaselineConfig
-from paper.baselines.sources import known_scenes, source, split
+from paper.baselines.sources import known_scenes, load_split, source
 from paper.baselines.whitening import Whitening
 from taggernet.data import Scenes
 from taggernet.rng import Key
@@ -30,15 +30,13 @@ from taggernet.training.loop import Diverged
 from taggernet.training.sources import Part
 from taggernet.training.update import TrainState, Update
 
-Record = dict[str, Any]
-
 _STRETCH = 100  # updates between two looks at the cost
 
 
-def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
+def run_baseline(config: BaselineConfig, progress: bool = True) -> dict[str, Any]:
     """Train every seed of a baseline, choose weights as it says, and return the record of its errors.
 
-    Figures are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
+    Metrics are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
     """
     begin = time.monotonic()
     training = Training(config, progress)
@@ -46,8 +44,8 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     trained = time.monotonic() - begin
     weights = training.chosen
     population = population_moments(training.model, weights, training.x)
-    test = split(config, "test")  # looked at once, with everything decided
-    figures = {
+    test = load_split(config, "test")  # looked at once, with everything decided
+    metrics = {
         name: {"error": [[e] for e in training.error(weights, population, scenes)]}
         for name, scenes in (("valid", training.valid), ("test", test))
     }
@@ -61,7 +59,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
         "parameters": sum(w[0].numel() for w in weights.values()),
         "chosen_update": training.chosen_at,
         "curve": curve,
-        **figures,
+        **metrics,
     }
 
 
@@ -80,8 +78,8 @@ class Training:
     def __init__(self, config: BaselineConfig, progress: bool) -> None:
         self.config, self.progress = config, progress
         self.device = pick_device(config.device)
-        train = split(config, "train")
-        self.valid = split(config, "valid")
+        train = load_split(config, "train")
+        self.valid = load_split(config, "valid")
         self.x = known_scenes(config, train, self.device)
         self.model = network(config).to(self.device)
         if config.whiten:

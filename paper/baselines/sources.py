@@ -23,7 +23,7 @@ from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.scenes import Array
 from taggernet.rng import Key
-from taggernet.training.datasets import permutation, permuted
+from taggernet.training.datasets import permutation, permute_elements
 from taggernet.training.objective import Batch
 from taggernet.training.sources import Part, Rows
 
@@ -33,14 +33,14 @@ def digits_of(config: BaselineConfig, split: str) -> tuple[Array, Array]:
     return data.mnist(split) if config.digits == "mnist" else data.fixture_digits(split)
 
 
-def split(config: BaselineConfig, name: str) -> Scenes:
+def load_split(config: BaselineConfig, name: str) -> Scenes:
     """The scenes of a split (train, valid, test), the same as Tagger's for the same seed."""
     images, labels = digits_of(config, name)
     if config.data == "mnist":
         scenes = Scenes(images.astype(np.float32) / 255, classes=labels, kind="real")
     else:
         scenes = data.texture_mnist(int(config.data[-1]), name, config.data_seed, images=images, labels=labels)
-    return permuted(scenes, DataConfig(seed=config.data_seed)) if config.permuted else scenes
+    return permute_elements(scenes, DataConfig(seed=config.data_seed)) if config.permuted else scenes
 
 
 def with_labels(config: BaselineConfig, classes: Array) -> Array:
@@ -61,7 +61,7 @@ def tensors(scenes: Scenes, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 @runtime_checkable
-class Draw(Protocol):
+class RowSource(Protocol):
     """Scenes and their classes, (S, B, N) and (S, B, D), for every step; training.sources.Rows is one."""
 
     def prepare(self, step: int) -> None: ...
@@ -90,7 +90,7 @@ class FreshRows:
 class BaselineSource:
     """A labelled and, for the Ladder, an equally large unlabelled batch per update."""
 
-    def __init__(self, labelled: Draw, unlabelled: Draw | None) -> None:
+    def __init__(self, labelled: RowSource, unlabelled: RowSource | None) -> None:
         self.labelled, self.unlabelled = labelled, unlabelled
         self._draws = [labelled] if unlabelled is None else [labelled, unlabelled]
 
@@ -110,7 +110,7 @@ def source(config: BaselineConfig, train: Scenes, device: torch.device) -> Basel
     """Training batches for all seeds, on the device."""
     key, part = Key.of(config.seed_list, device), Part.of(config.optimiser.batch)
     x, classes = tensors(train, device)
-    labelled: Draw
+    labelled: RowSource
     if config.labelled == "fresh":
         labelled = FreshRows(_composer(config, device, config.labels), key.fold("labelled scenes"), part.batch)
     else:

@@ -26,9 +26,9 @@ from paper.baselines.ladder_classifier import LadderClassifier, default_lambdas
 from paper.baselines.model import network
 from paper.baselines.recipes import BaselineConfig, baseline
 from paper.baselines.recipes import quick as toy_version
-from paper.baselines.run import Record, Training, plain
+from paper.baselines.run import Training, plain
 from paper.baselines.whitening import Whitening
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training.log import environment
 
@@ -38,7 +38,7 @@ Settings = dict[str, dict[str, Any]]
 """Name -> what it changes of the configuration."""
 
 
-def pilot(config: BaselineConfig, settings: Settings, progress: bool = True) -> Record:
+def pilot(config: BaselineConfig, settings: Settings, progress: bool = True) -> dict[str, Any]:
     """Train one model per setting, all at once, and return their costs and validation errors along the way."""
     if not settings:
         raise ValueError('there are no settings: give one at least, e.g. {"more noise": {"input_noise": 1.0}}')
@@ -95,7 +95,7 @@ def _tell_apart(model: Classifier, configs: Sequence[BaselineConfig], known: tor
         model.lambdas = tuple(column(weights) for weights in zip(*of_each, strict=True))
 
 
-def errors_of(record: Record) -> dict[str, list[float]]:
+def errors_of(record: dict[str, Any]) -> dict[str, list[float]]:
     """Validation errors in percent by setting, from the first look to the last."""
     looks = [point["valid_error"] for point in record["curve"]]
     each = zip(record["settings"], zip(*looks, strict=True), strict=True)
@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="at toy size, to see that it works")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     given = parser.parse_args(args)
-    with told_in_a_sentence():
+    with exit_on_user_error():
         config = replace(baseline(given.name), device=given.device)
         optimiser = replace(config.optimiser, updates=given.updates)
         config = replace(config, optimiser=optimiser, evaluate_every=max(1, given.updates // 8))

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from paper.rc.run import RCRun, run_rc
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, write_json
 
 
@@ -21,8 +21,8 @@ def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path(
     make_folder(out.parent)
     record = run_rc(config)
     write_json(out, record)
-    for mode, figures in record["modes"].items():
-        for split, summary in figures["summary"].items():
+    for mode, metrics in record["modes"].items():
+        for split, summary in metrics["summary"].items():
             ami, spread = summary["ami"]["mean"], summary["ami"]["sd"]
             text = f"{ami:.3f}" + ("" if spread is None else f" +- {spread:.3f}")
             print(f"RC trained on {mode}: {split} AMI {text} (n={summary['n']}; paper 0.61 +- 0.005)")
@@ -30,5 +30,5 @@ def _command(config: Annotated[RCRun, tyro.conf.arg(name="")], out: Path = Path(
 
 def main(args: list[str] | None = None) -> None:
     """The command line."""
-    with told_in_a_sentence():
+    with exit_on_user_error():
         tyro.cli(_command, prog="python -m paper.rc", args=args)

@@ -9,6 +9,7 @@ logits for binary inputs, the Ladder's top is a softmax also without labels, z s
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from os import PathLike
@@ -17,22 +18,37 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from taggernet.arrays import check_plain_tensor, check_unmasked
-from taggernet.config.model import LARGEST, TaggerConfig
+from taggernet import hub, model_io
+from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.config.model import TaggerConfig
+from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
+from taggernet.pretrained import locate
 from taggernet.rng import Key
-from taggernet.tag import Grouping, Mapping, State, run, start
+from taggernet.tag import (
+    BernoulliGroups,
+    BitFlip,
+    Corruption,
+    GaussianGroups,
+    GaussianNoise,
+    Grouping,
+    Likelihood,
+    Mapping,
+    State,
+    Units,
+    run,
+    start,
+)
+from taggernet.tag.grouping import batches, join_histories
 from taggernet.tag.likelihood import wide
 
 __all__ = ["Tagger", "TaggerConfig"]
-
-MAX_GROUPS, MAX_ITERATIONS = 64, 1000
 
 
 class Tagger(nn.Module):
@@ -53,12 +69,21 @@ class Tagger(nn.Module):
         self.mapping = mapping
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
-        self.likelihood, self.corruption = config.likelihood, config.corruption
+        self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
+        self.units = Units(config.offset, config.scale)
 
     @property
     def v(self) -> Tensor:
         """The variance of a Gaussian group."""
         return torch.exp(torch.asinh(self.w))
+
+    def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
+        """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
+        return self.units.to_model(x).to(self.w)
+
+    def corrupt(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """x~, in the model's units, as is the noise."""
+        return self.corruption.apply(self.inputs(x), key, first)
 
     def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
         """Random masks from this key, z at the data's mean."""
@@ -88,9 +113,27 @@ class Tagger(nn.Module):
             last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 
-    def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
+    def states(
+        self,
+        x: Shaped[Tensor, "*S B N"],
+        groups: int,
+        iterations: int,
+        masks: Key,
+        first: int | Tensor = 0,
+        noise: Key | None = None,
+    ) -> Iterator[State]:
+        """A batch through the whole loop: the random start, then the states after iterations 1 .. T.
+
+        ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all.
+        """
+        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
+        state = self.start(x.shape[-2], groups, masks, first)
+        yield state
+        yield from self.iterate(seen, state, iterations)
+
+    def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
-        return self.likelihood.cost(x.unsqueeze(-2), state.z, state.m, self.v)
+        return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
 
     def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
         """Drop 'no class', sum over groups, renormalise (paper, section 3.3)."""
@@ -122,23 +165,18 @@ class Tagger(nn.Module):
         kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
         ``batch_size`` inputs at a time and their results depend on it; for LayerNorm it only bounds memory.
         """
-        _check_count("groups", groups, MAX_GROUPS)
-        _check_count("iterations", iterations, MAX_ITERATIONS)
-        _check_count("batch_size", batch_size, 10**9)
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise TypeError(f"seed must be an integer, got {type(seed).__name__}: give one number, e.g. seed=0")
-        rows, shape, as_numpy = self._rows(x)
-        origin = rows.device
+        check_count("groups", groups, low=1, high=MAX_GROUPS)
+        check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        check_count("batch_size", batch_size, low=1, high=10**9)
+        check_integer("seed", seed)
+        rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
-        histories: list[list[State]] = []
-        for first in range(0, len(rows), batch_size):
-            part = rows[first : first + batch_size].to(self.w.device)
-            if noisy:
-                part = self.corruption.apply(part, key.fold("noise"), first)
-            state = self.start(len(part), groups, key.fold("masks"), first)
-            histories.append([state, *self.iterate(part, state, iterations)])
-        history = tuple(joined([h[i] for h in histories], origin) for i in range(iterations + 1))
-        return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
+        masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
+        histories = [
+            [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
+            for first, part in batches(rows, batch_size)
+        ]
+        return Grouping(join_histories(histories), shape, as_numpy, self.units)
 
     @torch.no_grad()
     def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
@@ -147,10 +185,10 @@ class Tagger(nn.Module):
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
 
-    def _rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
-        """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
+    def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
+        """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
-        x = torch.from_numpy(_array(x)) if as_numpy else check_plain_tensor("x", x)
+        x = torch.from_numpy(_array(x)) if as_numpy else check_dense_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
@@ -161,39 +199,43 @@ class Tagger(nn.Module):
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
                 f"has N={self.config.elements}: give {expected}"
             )
-        rows = self.config.in_units(wide(x.reshape(len(x), -1)))
-        self.corruption.check(rows)
-        largest = rows.abs().max().item()
+        rows = wide(x.reshape(len(x), -1))
+        seen = self.units.to_model(rows)
+        self.corruption.check(seen)
+        largest = seen.abs().max().item()
         if largest > LARGEST:
             raise ValueError(
                 f"x holds values as large as {largest:g} in the model's units, beyond {LARGEST:g}: scale the data, "
                 "e.g. to mean 0 and variance 1, or set the model's offset and scale"
             )
-        return rows.float(), tuple(x.shape[1:]), as_numpy
+        return rows, tuple(x.shape[1:]), as_numpy
 
-    # --- keep --------------------------------------------------------------------------------------------
+    # --- save and load -----------------------------------------------------------------------------------
 
     def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
-        """Write model.safetensors and config.json into a folder; ``card`` adds notes such as figures."""
-        from taggernet.model_io import save_model
-
-        return save_model(self, folder, card, half=half)
+        """Write model.safetensors and config.json into a folder; ``card`` adds notes such as metrics."""
+        if not isinstance(self.mapping, LadderMapping):
+            raise TypeError(
+                f"the mapping is a {type(self.mapping).__name__}, but a model card only describes a Ladder: "
+                "save model.state_dict() with taggernet.fileio.write_tensors instead"
+            )
+        return model_io.write_model(folder, self.config, self.state_dict(), card, half=half)
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
         """Read what ``save`` wrote. Nothing is ever unpickled."""
-        from taggernet.model_io import load_model
-
-        return load_model(folder, device)
+        config, weights = model_io.read_model(folder, device)
+        with torch.device("meta"):
+            model = cls(config)
+        model_io.assign_weights(model, weights, Path(folder) / model_io.WEIGHTS)
+        return model.to(device).eval()
 
     @classmethod
     def from_pretrained(
         cls, name: str | PathLike[str], device: torch.device | str = "cpu", *, revision: str | None = None
     ) -> Tagger:
-        """A shipped model by its name, or that of a model's folder, a run's folder (its first seed) or a Hub id."""
-        from taggernet.pretrained import load_pretrained
-
-        return load_pretrained(name, device, revision)
+        """Load a shipped model by its name, or one by its folder, a run's folder (its first seed) or a Hub id."""
+        return cls.load(locate(name, revision), device)
 
     def push_to_hub(
         self,
@@ -205,9 +247,11 @@ class Tagger(nn.Module):
         message: str = "Upload a taggernet model",
     ) -> str:
         """Upload model.safetensors and config.json to the Hugging Face Hub; returns the address."""
-        from taggernet.pretrained import push
-
-        return push(self, hub_id, card, half=half, private=private, message=message)
+        if not hub.is_hub_id(hub_id):
+            raise ValueError(f"{hub_id!r} is not a Hub id: give owner/name, e.g. 'me/my-tagger'")
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder, card, half=half)
+            return hub.upload(Path(folder), hub_id, private=private, message=message)
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""
@@ -238,24 +282,13 @@ def _array(x: object) -> Float[np.ndarray, "..."]:
         return np.require(array, dtype, ["C", "W"])
 
 
-def _check_count(name: str, value: object, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}={value!r} is not an integer: give a number from 1 to {most}")
-    if not 1 <= value <= most:
-        raise ValueError(f"{name}={value} is out of range: give a number from 1 to {most}")
+def corruption_for(config: TaggerConfig) -> Corruption:
+    """Bit flips for binary inputs, Gaussian noise for real ones."""
+    return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
 
 
-def joined(states: list[State], device: torch.device) -> State:
-    """The states of several batches as one."""
-
-    def join(parts: list[Tensor]) -> Tensor:
-        return torch.cat(parts).to(device)
-
-    tops = [state.top for state in states if state.top is not None]
-    return State(
-        z=join([state.z for state in states]),
-        m=join([state.m for state in states]),
-        fed=join([state.fed for state in states]),
-        m_pre=join([state.m_pre for state in states]),
-        top=join(tops) if tops else None,
-    )
+def likelihood_for(config: TaggerConfig) -> Likelihood:
+    """Bernoulli groups for binary inputs, Gaussian groups for real ones."""
+    if config.kind == "binary":
+        return BernoulliGroups(config.noise, config.feedback)
+    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taggernet.arrays import check_plain_tensor, check_unmasked
+from taggernet.arrays import check_dense_tensor, check_unmasked
 
-Array = TypeVar("Array", NDArray[Any], Tensor)
+ArrayT = TypeVar("ArrayT", NDArray[Any], Tensor)
 """The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""
 
 _LARGEST = 2**63 - 1
@@ -35,7 +35,7 @@ def to_tensors(**arrays: AnyArray) -> list[Tensor]:
         given = " and ".join(f"{name} is {place}" for name, place in places.items())
         raise TypeError(f"{given}, but one kind on one device is expected: convert one of them first")
     return [
-        check_plain_tensor(name, array) if isinstance(array, Tensor) else _from_numpy(name, array)
+        check_dense_tensor(name, array) if isinstance(array, Tensor) else _from_numpy(name, array)
         for name, array in arrays.items()
     ]
 
@@ -60,7 +60,7 @@ def signed(name: str, tensor: Tensor) -> Tensor:
     return wider
 
 
-def like(array: Array, result: Tensor) -> Array:
+def like(array: ArrayT, result: Tensor) -> ArrayT:
     """The result as the kind of array that was given."""
     return result if isinstance(array, Tensor) else result.numpy()
 

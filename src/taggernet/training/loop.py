@@ -17,7 +17,8 @@ from torch import Tensor
 
 from taggernet.config.run import Config
 from taggernet.data import Scenes
-from taggernet.evaluation import Figures, evaluate_weights, stacked
+from taggernet.errors import OutOfMemory, is_out_of_memory
+from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
@@ -31,9 +32,9 @@ from taggernet.training.distributed import (
     wait_for_all,
     world,
 )
-from taggernet.training.failures import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
+from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
 from taggernet.training.interruptions import interruptions
-from taggernet.training.log import Board, Records, progress_bar
+from taggernet.training.log import Records, TensorBoard, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
@@ -47,13 +48,13 @@ class Diverged(ArithmeticError):
 
 @dataclass(frozen=True)
 class Run:
-    """What training leaves: the weights of all seeds and the last figures on validation."""
+    """What training leaves: the weights of all seeds and the last metrics on validation."""
 
     config: Config
     weights: dict[str, Tensor]
     step: int
     seconds: float
-    figures: Figures
+    metrics: Metrics
     folder: Path | None = None
 
     @property
@@ -128,7 +129,7 @@ class _Training:
         self.state = self._state(start)
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
-        self.valid = datasets.split(config.data, "valid", scenes)
+        self.valid = datasets.load_split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         if ranks.size > 1:
@@ -172,13 +173,12 @@ class _Training:
                 return state
         weights = initial_weights(config.model, self.seeds, self.device)
         if start is not None or config.start_from:
-            first = self._first_phase() if start is None else start
-            weights = carry_over(weights, first, config.start_columns == "unit")
+            weights = carry_over(weights, self._first_phase() if start is None else start)
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
 
     def _first_phase(self) -> dict[str, Tensor]:
         start = Path(self.config.start_from)
-        return stacked([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
+        return stack_weights([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
 
     # --- the loop ----------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class _Training:
         config, runtime, state = self.config, self.config.runtime, self.state
         total = config.optimiser.updates
         begin, first = time.monotonic(), state.step
-        figures: Figures = {}
+        metrics: Metrics = {}
         with ExitStack() as stack:
             stopped = stack.enter_context(interruptions())
             records, board = self._logs(stack)
@@ -201,9 +201,9 @@ class _Training:
                     self._log(torch.cat(self.unlogged), records, board)
                     self.unlogged = []
                 if self._due(runtime.evaluate_every) or state.step == total:
-                    figures = self._evaluate(self.valid[: runtime.evaluate_scenes], records, board)
-                    if "ami" in figures:
-                        last = [values[-1] for values in figures["ami"]]
+                    metrics = self._evaluate(self.valid[: runtime.evaluate_scenes], records, board)
+                    if "ami" in metrics:
+                        last = [values[-1] for values in metrics["ami"]]
                         bar(state.step, ami=f"{sum(last) / len(last):.3f}")
                 if self._due(runtime.checkpoint_every) and state.step < total:
                     self._save(records)
@@ -216,7 +216,7 @@ class _Training:
         if state.step < total:
             kept = f": run the same command to go on from {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {total}{kept}")
-        return Run(config, dict(state.evaluated), state.step, seconds, figures, self.path)
+        return Run(config, dict(state.evaluated), state.step, seconds, metrics, self.path)
 
     def _stretch(self) -> int:
         """Updates until something is due: a record, an evaluation, a checkpoint, an epoch, the end."""
@@ -252,38 +252,38 @@ class _Training:
             return nullcontext()
         return self.claim.writing(what, lambda: checkpoint.kept(self.path, self.config))
 
-    def _logs(self, stack: ExitStack) -> tuple[Records | None, Board | None]:
+    def _logs(self, stack: ExitStack) -> tuple[Records | None, TensorBoard | None]:
         if self.path is None or not self.ranks.main:
             return None, None
         with self._writing("the records"):
             records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
-            board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+            board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
             return records, stack.enter_context(board)
 
-    def _log(self, costs: Tensor, records: Records | None, board: Board | None) -> None:
+    def _log(self, costs: Tensor, records: Records | None, board: TensorBoard | None) -> None:
         names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
         means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
         self._record(means, means, records, board)
 
     def _record(
-        self, figures: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: Board | None
+        self, values: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: TensorBoard | None
     ) -> None:
         if records is not None and board is not None:
             with self._writing("a record"):
-                records.write({"step": self.state.step, "time": time.time(), **figures})
+                records.write({"step": self.state.step, "time": time.time(), **values})
                 board.write(self.state.step, curves, self.seeds)
 
-    def _evaluate(self, scenes: Scenes, records: Records | None, board: Board | None) -> Figures:
+    def _evaluate(self, scenes: Scenes, records: Records | None, board: TensorBoard | None) -> Metrics:
         if not self.ranks.main or not len(scenes):
             return {}
         config = self.config
-        figures = evaluate_weights(
+        metrics = evaluate_weights(
             self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
-        ).figures()  # fmt: skip
-        curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in figures.items()}
-        self._record({"valid": figures}, curves, records, board)
-        return figures
+        ).metrics()  # fmt: skip
+        curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
+        self._record({"valid": metrics}, curves, records, board)
+        return metrics
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.

@@ -37,17 +37,14 @@ def one_seed(config: TaggerConfig, weights: dict[str, Tensor], index: int) -> Ta
     return model.eval()
 
 
-def carry_over(fresh: dict[str, Tensor], trained: dict[str, Tensor], unit_columns: bool = False) -> dict[str, Tensor]:
+def carry_over(fresh: dict[str, Tensor], trained: dict[str, Tensor]) -> dict[str, Tensor]:
     """Second phase: take every trained tensor that still has its place, keep the fresh upper layers.
 
-    The trained model's own topmost scale has no place any more: its level becomes a ReLU. ``unit_columns`` divides
-    every column of a carried matrix by its norm: BatchNorm after it makes the function the same, and Adam turns the
-    matrix as fast as a fresh one, whose columns have norm 1 or so.
+    The trained model's own topmost scale has no place any more: its level becomes a ReLU.
     """
-    weights = dict(fresh)
-    for name, w in fresh.items():
-        if name in trained and trained[name].shape == w.shape:
-            weights[name] = trained[name].detach().to(w.device, copy=True)
-            if unit_columns and name.endswith(".weight"):
-                weights[name] /= torch.linalg.vector_norm(weights[name], dim=-2, keepdim=True)
-    return weights
+    return {
+        name: trained[name].detach().to(w.device, copy=True)
+        if name in trained and trained[name].shape == w.shape
+        else w
+        for name, w in fresh.items()
+    }
