@@ -92,6 +92,11 @@ def test_formulas_become_mathml() -> None:
     assert re.sub(r"<math.*?</math>", "", rendered) == "<p>a </p><p>b</p>"
 
 
+def test_a_number_and_its_spread_stay_on_one_line() -> None:
+    rendered = script("docs/hooks/formulas.py").on_page_content("<td>0.79 ± 0.034</td><td>5 %</td><td>a ± b</td>")
+    assert rendered == "<td>0.79\u00a0±\u00a00.034</td><td>5\u00a0%</td><td>a ± b</td>"
+
+
 REPOSITORY = "https://example.org/us/taggernet"
 
 
@@ -105,6 +110,12 @@ REPOSITORY = "https://example.org/us/taggernet"
             f"[rows]({REPOSITORY}/tree/main/results/table1)",
         ),
         ("LOG.md", "[LICENSE](../LICENSE)", "`LICENSE`", f"[LICENSE]({REPOSITORY}/blob/main/LICENSE)"),
+        (
+            "LOG.md",
+            "| [rows](../results) |",
+            '| <abbr title="results">rows</abbr> |',
+            f"| [rows]({REPOSITORY}/tree/main/results) |",
+        ),
         (
             "api/model.md",
             "[step](../../benchmarks/step_time.py)",
@@ -185,6 +196,22 @@ def test_the_example_of_the_export_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert names["masks"].shape == names["reconstructions"].shape == names["ten"][0].shape == (8, 4, 400)
 
 
+def test_the_equations_are_where_their_page_says() -> None:
+    """Each row names files and functions of the package, and tests: all of them exist."""
+    rows = [line for line in (ROOT / "docs" / "equations.md").read_text().splitlines() if re.match(r"\| .*`", line)]
+    assert len(rows) > 25
+    paper = (ROOT / "tests" / "test_paper.py").read_text()
+    for row in rows:
+        *_, code, tests = row.strip("| ").split(" | ")
+        files = re.findall(r"`(\S+\.py)`", code)
+        source = "".join((ROOT / "src" / "taggernet" / name).read_text() for name in files)
+        assert source, row
+        for name in re.findall(r"(?<!option )`(?:[A-Z]\w+\.)?(\w+)`", code):
+            assert re.search(rf"\b(?:def|class) {name}\b|^    {name}:", source, re.MULTILINE), name
+        for name in re.findall(r"`(\S+)`", tests):
+            assert (ROOT / name).exists() if name.endswith(".py") else f"def {name}(" in paper, name
+
+
 @pytest.mark.usefixtures("without_typecheck")
 def test_a_changed_model_is_trained_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The edit of the page, in the place of the combinator's own equation, and its commands, on few scenes."""
@@ -206,22 +233,6 @@ def test_a_changed_model_is_trained_as_the_page_says(tmp_path: Path, monkeypatch
     exec(subclass, names)
     assert names["out"].masks.shape == (4, 4, 20, 20)
     assert not any(combinator.fusable for combinator in names["model"].mapping.ladder.combine)
-
-
-def test_the_equations_are_where_their_page_says() -> None:
-    """Each row names files and functions of the package, and tests: all of them exist."""
-    rows = [line for line in (ROOT / "docs" / "equations.md").read_text().splitlines() if re.match(r"\| .*`", line)]
-    assert len(rows) > 25
-    paper = (ROOT / "tests" / "test_paper.py").read_text()
-    for row in rows:
-        *_, code, tests = row.strip("| ").split(" | ")
-        files = re.findall(r"`(\S+\.py)`", code)
-        source = "".join((ROOT / "src" / "taggernet" / name).read_text() for name in files)
-        assert source, row
-        for name in re.findall(r"(?<!option )`(?:[A-Z]\w+\.)?(\w+)`", code):
-            assert re.search(rf"\b(?:def|class) {name}\b|^    {name}:", source, re.MULTILINE), name
-        for name in re.findall(r"`(\S+)`", tests):
-            assert (ROOT / name).exists() if name.endswith(".py") else f"def {name}(" in paper, name
 
 
 def test_the_public_names_are_documented() -> None:

@@ -35,8 +35,15 @@ class DataConfig:
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     digits: Literal["mnist", "fixture"] = "mnist"
     """TextureMNIST: the digits; fixture: a few hundred bundled digits, for a toy run."""
+    depth: Literal["up-left", "random"] = "up-left"
+    """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
+    digit_pool: Literal["split", "shared"] = "split"
+    """TextureMNIST: split: training and validation have digits of their own; shared: both draw from one pool of 60,000
+    (the paper's data)."""
     labels: int = 0
     """Number of labelled training scenes; 0: none, or for your own data every scene that has a label."""
+    label_subset: Literal["shared", "per-seed"] = "shared"
+    """TextureMNIST: shared: all seeds have the same labelled scenes; per-seed: each seed draws its own."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
 
@@ -210,6 +217,9 @@ def from_json(content: dict[str, Any], source: object) -> Config:
     for name in parts:
         if name not in content:
             raise ValueError(f"{source} lacks the field {name!r}: copy or write it again")
+    data = content["data"]
+    if isinstance(data, dict) and data.get("name") == "texture-mnist-2" and "depth" not in data:
+        content = content | {"data": data | {"depth": "random"}}  # version 0.1 had no other
     built: dict[str, Any] = {name: build(kind, content[name], source) for name, kind in parts.items()}
     return build(Config, content | built, source)
 

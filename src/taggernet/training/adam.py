@@ -92,7 +92,8 @@ class Adam:
     ) -> None:
         self.state, self.config = state, config
         self.names = list(state.weights)
-        self.rates = [relative_rate(config, roles[name]) for name in self.names]
+        self.rates: list[float | Tensor] = [relative_rate(config, roles[name]) for name in self.names]
+        """Of each parameter, in units of the learning rate; a tensor (S, 1, ...) gives every seed its own."""
         is_split = [half and roles[name].fan_in is not None for name in self.names]
         halves = [
             split(w.detach()) if cut else (w, None) for w, cut in zip(state.weights.values(), is_split, strict=True)
@@ -138,7 +139,7 @@ class Adam:
         change = torch._foreach_div(m, size)
         torch._foreach_mul_(change, rate)
         for own, relative in zip(change, self.rates, strict=True):
-            if relative != 1:
+            if isinstance(relative, Tensor) or relative != 1:
                 own.mul_(relative)
         weights = [high if low is None else merge(high, low) for high, low in zip(self.weights, self.low, strict=True)]
         torch._foreach_sub_(weights, change)
