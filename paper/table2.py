@@ -22,6 +22,7 @@ from paper.label_curve import label_curve_figure
 from paper.table1 import Record, evaluation_of, is_of, kept, plain, row_record, sized
 from paper.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from paper.table2_page import label_curve, table2
+from taggernet.config.run import without_retired
 from taggernet.evaluation import Evaluation
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training import Config, train
@@ -138,7 +139,7 @@ def _reproduce_baseline(config: BaselineConfig, results: Path) -> None:
 def is_of_baseline(config: BaselineConfig, recorded: Record) -> bool:
     """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
     defaults = plain_baseline(BaselineConfig())
-    optimiser = {**defaults["optimiser"], **recorded.get("optimiser", {})}
+    optimiser = {**defaults["optimiser"], **without_retired(recorded.get("optimiser", {}), "the record")}
     return {**defaults, **recorded, "optimiser": optimiser} == plain_baseline(config)
 
 

@@ -13,11 +13,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import taggernet
 from taggernet import pretrained
 from taggernet.cli import main
 from taggernet.export import export
+from taggernet.nets.ladder import Combinator
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -208,6 +210,29 @@ def test_the_equations_are_where_their_page_says() -> None:
             assert re.search(rf"\b(?:def|class) {name}\b|^    {name}:", source, re.MULTILINE), name
         for name in re.findall(r"`(\S+)`", tests):
             assert (ROOT / name).exists() if name.endswith(".py") else f"def {name}(" in paper, name
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_a_changed_model_is_trained_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edit of the page, in the place of the combinator's own equation, and its commands, on few scenes."""
+    page = (ROOT / "docs" / "changing-the-model.md").read_text()
+    edit, subclass = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"torch": torch}
+    exec(edit, names)
+    calls: list[int] = []
+    monkeypatch.setattr(Combinator, "forward", lambda *args: calls.append(1) or names["forward"](*args))  # type: ignore[func-returns-value]
+    monkeypatch.chdir(tmp_path)
+    train, evaluate = re.findall(r"^taggernet (train .*|evaluate .*)$", page, flags=re.MULTILINE)
+    few = "--updates 2 --batch 10 --train 40 --valid 20 --test 20 --device cpu --no-progress --no-tensorboard"
+    assert main([*shlex.split(train), *few.split()]) == 0
+    trained = len(calls)
+    assert trained
+    assert main(shlex.split(evaluate)) == 0
+    assert len(calls) > trained
+    monkeypatch.undo()
+    exec(subclass, names)
+    assert names["out"].masks.shape == (4, 4, 20, 20)
+    assert not any(combinator.fusable for combinator in names["model"].mapping.ladder.combine)
 
 
 def test_the_public_names_are_documented() -> None:

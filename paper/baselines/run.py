@@ -24,11 +24,12 @@ from paper.baselines.sources import known_scenes, load_split, source
 from paper.baselines.whitening import Whitening
 from taggernet.data import Scenes
 from taggernet.rng import Key
+from taggernet.training.adam import TrainState
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.loop import Diverged
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 
 _STRETCH = 100  # updates between two looks at the cost
 
@@ -155,7 +156,7 @@ class Training:
 
     def _look(self) -> list[float]:
         """Errors on validation now; remembers the weights that ``select`` asks for."""
-        now = {name: w.detach() for name, w in self.update.settled().evaluated.items()}
+        now = {name: w.detach() for name, w in self.update.current_state().evaluated.items()}
         population = population_moments(self.model, now, self.x[: self.config.statistics])
         found = self.error(now, population, self.valid)
         for seed, error in enumerate(found):

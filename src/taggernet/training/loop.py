@@ -22,6 +22,7 @@ from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
+from taggernet.training.adam import TrainState
 from taggernet.training.distributed import (
     World,
     agree,
@@ -38,7 +39,7 @@ from taggernet.training.log import Records, TensorBoard, progress_bar
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 from taggernet.training.validation import check_data
 
 
@@ -132,6 +133,7 @@ class _Training:
         self.valid = datasets.load_split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
+        model.use_kernels(config.runtime.kernels)
         if ranks.size > 1:
             model.share_statistics()
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
@@ -157,6 +159,7 @@ class _Training:
             buffer=max(config.runtime.log_every, 10),
         )
         self.model = Tagger(config.model).to(device)
+        self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
@@ -278,7 +281,7 @@ class _Training:
             return {}
         config = self.config
         metrics = evaluate_weights(
-            self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
+            self.model, self.update.current_state().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
@@ -287,7 +290,7 @@ class _Training:
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.
-        state = self.update.settled()
+        state = self.update.current_state()
         if not state.is_finite:
             raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
         if self.path is not None and self.ranks.main:
