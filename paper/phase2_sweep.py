@@ -24,7 +24,7 @@ from rich.progress import track
 from torch import Tensor
 
 from taggernet.config.run import Config
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
@@ -135,7 +135,7 @@ def main(args: Sequence[str] | None = None) -> None:
     parser.add_argument("--ema", type=float, default=0.0, help="also judge averaged weights, of this decay")
     parser.add_argument("--out", type=Path, help="file of the record")
     given = parser.parse_args(args)
-    with told_in_a_sentence():
+    with exit_on_user_error():
         config = recipe(given.name)
         config = replace(config, optimiser=replace(config.optimiser, updates=given.updates))
         if given.out is not None:

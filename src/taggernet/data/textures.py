@@ -138,7 +138,7 @@ def fresh_texture_mnist(
     count = len(images) if subset is None else subset.shape[-1]
     index = key.fold(_DIGIT).integers(count, n, digits, start=start * digits)
     if subset is not None:
-        index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).unflatten(-1, (n, digits))
+        index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).reshape(index.shape)
     x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth)
     assert classes is not None
     return x, groups, classes
