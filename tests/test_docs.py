@@ -158,12 +158,10 @@ def test_the_tables_of_the_performance_page_are_those_of_the_records() -> None:
     assert script("docs/performance_tables.py").filled(page) == page, "run python docs/performance_tables.py"
 
 
-def test_the_tables_of_the_readme_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    page = (ROOT / "README.md").read_text()
-    assert script("docs/readme_tables.py").filled(page) == page, "run python docs/readme_tables.py"
-    for folder, name in (("table1", "table1.md"), ("table2", "table2.md")):
-        if (ROOT / "results" / folder).exists():
-            made = script("docs/readme_tables.py")
-            text = made.table1(Path("results/table1")) if folder == "table1" else made.table2(Path("results/table2"))
-            assert (ROOT / "results" / folder / name).read_text() == text
+def test_the_result_tables_are_those_of_the_records() -> None:
+    made = script("docs/results_tables.py")
+    for page, blocks in made.pages().items():
+        text = (ROOT / page).read_text()
+        assert made.replaced(text, blocks, page) == text, f"{page}: run python docs/results_tables.py"
+    for record, picture in made.PICTURES.items():
+        assert (ROOT / "results" / record).read_bytes() == (ROOT / "docs" / "images" / picture).read_bytes(), picture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from paper.table1 import quick
+from paper.quick import quick_config
 from taggernet import data
 from taggernet.data import textures
 from taggernet.recipes import RECIPES, recipe
@@ -23,7 +23,7 @@ def _fixture_digits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def toy(name: str) -> Config:
-    config = quick(recipe(name))
+    config = quick_config(recipe(name))
     return replace(
         config,
         data=replace(config.data, labels=min(config.data.labels, 50)),

@@ -95,24 +95,6 @@ class BaselineConfig:
         return list(range(self.first_seed, self.first_seed + self.seeds))
 
 
-PAPER: dict[str, tuple[float, float]] = {
-    "mlp-texture-mnist-1-50k": (31.1, 2.2),
-    "mlp-texture-mnist-1-1k": (89.0, 0.2),
-    "mlp-texture-mnist-2-50k": (55.2, 1.0),
-    "mlp-texture-mnist-2-1k": (79.4, 0.3),
-    "ladder-texture-mnist-1-50k": (7.2, 0.1),
-    "ladder-texture-mnist-1-1k": (30.5, 0.5),
-    "ladder-texture-mnist-2-50k": (41.1, 0.2),
-    "ladder-texture-mnist-2-1k": (68.5, 0.2),
-    "convnet-texture-mnist-1-50k": (3.9, 0.3),
-    "convnet-texture-mnist-1-1k": (52.4, 5.3),
-    "convnet-texture-mnist-2-50k": (12.6, 0.4),
-    "convnet-texture-mnist-2-1k": (79.1, 0.8),
-    "ladder-mnist-1k": (0.84, 0.08),
-}
-"""Test error in percent, mean and sample standard deviation, as published."""
-
-
 LABELS = (100, 300, 1_000, 3_000, 10_000, 50_000)
 """Numbers of labels over which the curve of errors goes; the table has 1,000 and 50,000."""
 

@@ -52,7 +52,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
         for name, scenes in (("valid", training.valid), ("test", test))
     }
     return {
-        "config": plain(config),
+        "config": config_record(config),
         "environment": environment(),
         "seeds": config.seed_list,
         "training_seconds": trained,
@@ -65,7 +65,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     }
 
 
-def plain(config: BaselineConfig) -> dict[str, Any]:
+def config_record(config: BaselineConfig) -> dict[str, Any]:
     """The configuration as a record holds it: what was computed, not how it ran."""
     content = asdict(config)
     for name in ("device", "compile"):

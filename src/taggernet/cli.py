@@ -185,7 +185,7 @@ def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
 
 def _train(args: list[str]) -> None:
     from taggernet.recipes import RECIPES, recipe
-    from taggernet.training import auto_config, train
+    from taggernet.training import auto_config, train_to_end
     from taggernet.viz.terminal import show
 
     if not args or args[0] in ("-h", "--help"):
@@ -210,9 +210,7 @@ def _train(args: list[str]) -> None:
             print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     else:
         options = parse(recipe(name))
-    run = train(options.config, options.out)
-    if not run.finished:
-        raise KeyboardInterrupt
+    run = train_to_end(options.config, options.out)
     if run.figures:
         show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")

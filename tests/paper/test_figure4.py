@@ -166,13 +166,3 @@ def test_scenes_stand_at_their_percentiles() -> None:
 
 def test_numbers_have_no_negative_zero() -> None:
     assert [number(v) for v in (-0.001, 0.0, 0.999, -0.126)] == ["0.00", "0.00", "1.00", "−0.13"]
-
-
-def test_figure_4_is_drawn_though_only_the_record_of_its_row_is_there(tmp_path: Path) -> None:
-    """A clone has the records but not the weights: they are trained, here at toy size."""
-    from paper.reproduce import reproduce
-
-    for _ in range(2):  # the second time from the run that the first one left
-        reproduce("figure4", quick=True, results=tmp_path, runs=tmp_path / "runs", device="cpu")
-    made = tmp_path / "quick" / "table1"
-    assert {p.name for p in made.iterdir()} == {"figure4.pdf", "figure4.png", "figure4.gif", "figure4.json"}

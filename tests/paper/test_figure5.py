@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from paper import figure5 as module
 from paper.figure5 import LOWER, UPPER, _Gallery, figure5
 from paper.replay import Replay, replay
-from paper.reproduce import reproduce
 from taggernet.config.run import DataConfig
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training.datasets import split
@@ -131,14 +130,3 @@ def test_another_model_may_group_the_single_digit(tmp_path: Path, monkeypatch: p
 def test_the_example_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"example=40 was asked for, but there are scenes 0 .. 39"):
         figure5(model(), None, tmp_path / "f", **SMALL, example=40)
-
-
-def test_the_command_draws_a_given_model(
-    tmp_path: Path, drawn: list[Figure], capsys: pytest.CaptureFixture[str]
-) -> None:
-    model().save(tmp_path / "mine")
-    reproduce("figure5", quick=True, model=str(tmp_path / "mine"), results=tmp_path, runs=tmp_path / "runs")
-    folder = tmp_path / "quick" / "table2"
-    assert str(folder) in capsys.readouterr().out
-    assert {path.name for path in folder.iterdir()} == {"figure5.pdf", "figure5.png", "figure5.json"}
-    assert not (tmp_path / "runs").exists()

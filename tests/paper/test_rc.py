@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import torch
 
 from paper.rc import RCConfig, RCRun, ReconstructionClustering, run_rc
 from paper.rc.autoencoder import DenoisingAutoencoder, SaltAndPepper
-from paper.rc.command import main
 from paper.rc.model import expectation, log_likelihood, start_gamma
 from taggernet.data import coincident, shapes
 from taggernet.metrics import adjusted_mutual_information
@@ -149,11 +147,11 @@ def test_coincident_scenes_are_found() -> None:
     assert any(by_hand)
 
 
-def test_the_record_holds_every_seed_and_their_spread(tmp_path: Path) -> None:
-    out = tmp_path / "new" / "rc.json"
-    words = "--seeds 2 --train 200 --valid 20 --test 30 --iterations 2 --scenes.epochs 1 --single-shapes.epochs 1"
-    main([*words.split(), "--no-progress", "--out", str(out)])
-    record = json.loads(out.read_text())
+def test_the_record_holds_every_seed_and_their_spread() -> None:
+    one = RCConfig(epochs=1)
+    record = json.loads(
+        json.dumps(run_rc(RCRun(one, one, 2, train=200, valid=20, test=30, iterations=2, progress=False)))
+    )
     for mode in ("scenes", "single_shapes"):
         seeds = record["modes"][mode]["seeds"]
         assert [one["seed"] for one in seeds] == [0, 1]

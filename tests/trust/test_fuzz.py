@@ -304,9 +304,9 @@ def test_any_arguments_end_in_a_status_and_two_lines(command: str, name: str, re
     patch = pytest.MonkeyPatch()
     with a_folder(), patch.context() as patched, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         Path("a-file").write_text("hello")
-        for action in ("_demo", "_reproduce", "_explore", "_export"):
+        for action in ("_demo", "_explore", "_export"):
             patched.setattr(cli, action, lambda options: None)
-        patched.setattr("taggernet.training.train", lambda config, out: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr("taggernet.training.train_to_end", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         try:
             status = cli.main([command, name, *rest])
         except SystemExit as end:

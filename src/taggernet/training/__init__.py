@@ -2,6 +2,16 @@
 
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
 from taggernet.training.failures import OutOfMemory
-from taggernet.training.loop import Diverged, Run, train
+from taggernet.training.loop import Diverged, Run, train, train_to_end
 
-__all__ = ["Config", "DataConfig", "Diverged", "OptimiserConfig", "OutOfMemory", "Run", "RuntimeConfig", "train"]
+__all__ = [
+    "Config",
+    "DataConfig",
+    "Diverged",
+    "OptimiserConfig",
+    "OutOfMemory",
+    "Run",
+    "RuntimeConfig",
+    "train",
+    "train_to_end",
+]

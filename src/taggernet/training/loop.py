@@ -105,6 +105,20 @@ def train(
         raise OutOfMemory(f"{where} ({what}): {what_to_lower(config)}{checkpoint.kept(path, config)}")
 
 
+def train_to_end(
+    config: Config,
+    out: str | Path | None = None,
+    scenes: Scenes | None = None,
+    *,
+    start: dict[str, Tensor] | None = None,
+) -> Run:
+    """``train`` for callers that need finished models: an interruption is raised once the state is saved."""
+    run = train(config, out, scenes, start=start)
+    if not run.finished:
+        raise KeyboardInterrupt
+    return run
+
+
 class _Training:
     """The parts of one call of ``train``."""
 
