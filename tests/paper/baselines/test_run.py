@@ -113,8 +113,9 @@ def test_supervised_batches_have_no_unlabelled_scenes() -> None:
     batches = source(config, split(config, "train"), CPU)
     batches.prepare(0)
     batch = batches.batch(torch.tensor(0))
-    assert batch.labelled is not None
-    assert torch.equal(batch.x, batch.labelled)
+    assert batch.labelled is None
+    assert batch.classes is not None
+    assert batch.x.shape[:2] == batch.classes.shape[:2]
 
 
 @pytest.mark.parametrize(
