@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
+from paper.figure_blocks import number
 from taggernet.viz.colours import FAINT, INK, Array, group_colour, rgb
-from taggernet.viz.layout import SMALL, number, save, style
+from taggernet.viz.layout import SMALL, save, style
 
 BLUE = group_colour(1)
 KIND_COLOURS = {"perfect": 2, "ragged": 4, "merged": 5, "split": 0, "coincident": 7}

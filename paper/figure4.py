@@ -14,25 +14,13 @@ from typing import Any
 import numpy as np
 
 from paper.failure_analysis import overlap, smallest_visible
+from paper.figure_blocks import Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.tagger import Tagger
 from taggernet.viz.colours import Array
-from taggernet.viz.layout import (
-    GAP,
-    SMALL,
-    Example,
-    Sheet,
-    Trace,
-    draw_examples,
-    draw_inference,
-    examples_height,
-    inference_size,
-    number,
-    save,
-    style,
-)
+from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (75, 50, 25, 10, 5, 1)
 """Of AMI over the test scenes: where Figure 4's examples stand, besides the one whose inference is shown."""

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from paper.figure4 import at_percentiles
+from paper.figure_blocks import APART, Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
@@ -20,21 +21,7 @@ from taggernet.evaluation import evaluate_weights, stacked
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger
 from taggernet.viz.colours import Array
-from taggernet.viz.layout import (
-    APART,
-    GAP,
-    SMALL,
-    Example,
-    Sheet,
-    Trace,
-    draw_examples,
-    draw_inference,
-    examples_height,
-    inference_size,
-    number,
-    save,
-    style,
-)
+from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (95, 75, 50, 25, 10, 5, 1)
 """Of AMI over the test scenes: where the examples stand."""

@@ -16,7 +16,7 @@ import torch
 
 from paper.baselines import BaselineConfig, run_baseline
 from paper.baselines import quick as quick_baseline
-from paper.baselines.run import config_record as baseline_config_record
+from paper.baselines.run import same_config as same_baseline_config
 from paper.class_analysis import answers_record
 from paper.label_curve import label_curve_figure
 from paper.quick import sized_config
@@ -121,17 +121,10 @@ def _trained(config: Config, runs: Path | None, first: Run | None = None) -> Run
 
 def _reproduce_baseline(config: BaselineConfig, results: Path) -> None:
     path = results / f"{config.recipe}.json"
-    if path.exists() and same_baseline(config, read_json(path).get("config", {})):
+    if path.exists() and same_baseline_config(config, read_json(path).get("config", {})):
         return
     _tidy()
     write_json(path, run_baseline(config))
-
-
-def same_baseline(config: BaselineConfig, recorded: Record) -> bool:
-    """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
-    defaults = baseline_config_record(BaselineConfig())
-    optimiser = {**defaults["optimiser"], **recorded.get("optimiser", {})}
-    return {**defaults, **recorded, "optimiser": optimiser} == baseline_config_record(config)
 
 
 def _tidy() -> None:

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import matplotlib
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
 
 matplotlib.use("Agg")
 
@@ -65,3 +67,18 @@ def without_typecheck() -> Iterator[None]:
 def unchecked() -> Callable[[], AbstractContextManager[None]]:
     """The same for a part of a fixture that several tests share."""
     return _without_typecheck
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were written, at a resolution that takes little time."""
+    figures: list[Figure] = []
+
+    def keep(self: Figure, path: Any, **options: Any) -> None:
+        figures.append(self)
+        original(self, path, **options)
+
+    original = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.setattr("taggernet.viz.layout.DPI", 60)
+    return figures

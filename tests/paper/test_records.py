@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from paper.baselines import BASELINES
+from paper.baselines.run import same_config as same_baseline_config
 from paper.records import same_config
-from paper.table2 import ROWS, same_baseline
-from paper.table2_cells import chosen_families
+from paper.table2_cells import ROWS, chosen_families
 from taggernet.fileio import read_json
 from taggernet.recipes import RECIPES
 
@@ -43,5 +43,5 @@ def test_the_record_of_a_tagger_is_of_its_recipe(path: Path) -> None:
 def test_the_record_of_a_baseline_is_of_its_recipe(path: Path) -> None:
     record = read_json(path)
     count = len(record["seeds"])
-    assert same_baseline(replace(BASELINES[path.stem], seeds=count), record["config"])
+    assert same_baseline_config(replace(BASELINES[path.stem], seeds=count), record["config"])
     assert len(record["test"]["error"]) == len(record["chosen_update"]) == count

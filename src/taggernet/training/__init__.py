@@ -2,7 +2,8 @@
 
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
 from taggernet.training.failures import OutOfMemory
-from taggernet.training.loop import Diverged, Run, train, train_to_end
+from taggernet.training.loop import Run, train, train_to_end
+from taggernet.training.update_loop import Diverged
 
 __all__ = [
     "Config",
