@@ -3,7 +3,7 @@
     python benchmarks/precision.py --out results/performance/precision.json
     python benchmarks/precision.py --recipe small --updates 2000 --seeds 6 --out FILE
 
-What differs is the products and what Adam keeps between updates. Figures are on the validation split, after every
+What differs is the products and what Adam keeps between updates. Metrics are on the validation split, after every
 iteration.
 """
 
@@ -22,7 +22,7 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import Config, train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 
 
@@ -35,11 +35,11 @@ def shortened(name: str, seeds: int, updates: int) -> Config:
 def one(config: Config) -> dict[str, Any]:
     run = train(config)
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
-    scenes = split(config.data, "valid")[:5000]
-    figures = evaluate_weights(
+    scenes = load_split(config.data, "valid")[:5000]
+    metrics = evaluate_weights(
         model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations
-    ).figures()
-    return {"seconds": run.seconds, **figures}
+    ).metrics()
+    return {"seconds": run.seconds, **metrics}
 
 
 def main() -> None:

@@ -90,7 +90,7 @@ def build(config: Config, device: torch.device, half: bool, compiled: bool) -> U
     part = Part.of(config.optimiser.batch)
     source: Source
     if config.model.shape == (20, 20):
-        source = datasets.source(config, device, seeds, part, datasets.split(config.data, "train"))
+        source = datasets.source(config, device, seeds, part, datasets.load_split(config.data, "train"))
     else:  # timing does not depend on the pictures: stand-ins spare the MNIST files
         x = torch.rand(50_000, config.model.elements, device=device)
         source = FixedSource(x, Key.of(seeds, device), part)

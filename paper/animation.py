@@ -18,9 +18,9 @@ from paper.failure_analysis import overlap
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import coincident
+from taggernet.data.scenes import Array
 from taggernet.fileio import make_folder
 from taggernet.tagger import Tagger
-from taggernet.viz.colours import Array
 from taggernet.viz.layout import GAP, Sheet, Trace, enlarged, style
 
 BETWEEN = 6

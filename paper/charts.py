@@ -16,7 +16,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from paper.figure_blocks import number
-from taggernet.viz.colours import FAINT, INK, Array, group_colour, rgb
+from taggernet.data.scenes import Array
+from taggernet.viz.colours import FAINT, INK, group_colour, rgb
 from taggernet.viz.layout import SMALL, save, style
 
 BLUE = group_colour(1)

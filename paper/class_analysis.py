@@ -15,10 +15,7 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from paper.failure_analysis import contingency, rows
-from taggernet.data import Scenes
-from taggernet.evaluation import labels_and_answers
-from taggernet.tagger import Tagger
-from taggernet.training.loop import Run
+from taggernet.evaluation import Evaluation
 
 ANSWERS = ("the digit it holds", "another digit of the scene", "a digit that is not there", "no class")
 
@@ -48,20 +45,17 @@ def answer_counts(
     return counts.reshape(digits + 2, len(ANSWERS))
 
 
-def answers_record(run: Run, scenes: Scenes) -> dict[str, Any]:
-    """The counts of every seed of a run on these scenes, ready for JSON."""
-    config = run.config
-    device = next(iter(run.weights.values())).device
-    labels, answers = labels_and_answers(
-        Tagger(config.model).to(device), run.weights, scenes, groups=config.test_groups,
-        iterations=config.test_iterations, batch=config.evaluation_batch,
-    )  # fmt: skip
-    assert scenes.classes is not None
-    classes = torch.from_numpy(scenes.classes).reshape(len(scenes), -1).to(device)
-    true, _ = rows(scenes, device)
-    pairs = zip(labels, answers, strict=True)
+def answers_record(evaluation: Evaluation) -> dict[str, Any]:
+    """The counts of every seed after the last iteration, ready for JSON."""
+    scenes, answers, probabilities = evaluation.scenes, evaluation.group_classes, evaluation.probabilities
+    if answers is None or probabilities is None or scenes.classes is None:
+        raise ValueError("the groups of this model, or its scenes, have no classes: evaluate one that was trained with")
+    classes = torch.from_numpy(scenes.classes).reshape(len(scenes), -1).to(answers.device)
+    true, _ = rows(scenes, answers.device)
+    no_class = probabilities.shape[-1]
+    pairs = zip(evaluation.labels[:, -1], answers[:, -1], strict=True)
     return {
         "holders": holders(classes.shape[1]),
         "answers": list(ANSWERS),
-        "counts": [answer_counts(true, one, said, classes, config.model.classes).tolist() for one, said in pairs],
+        "counts": [answer_counts(true, labels, said, classes, no_class).tolist() for labels, said in pairs],
     }

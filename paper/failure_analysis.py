@@ -77,19 +77,19 @@ def failure_kinds(
 ) -> Int[Tensor, "S n"]:
     """The failure kind of every scene, an index into ``KINDS``; see the module's text."""
     kind = torch.full(ami.shape, KINDS.index("ragged"), device=table.device)
-    kind[split(table)] = KINDS.index("split")
-    kind[merged(table)] = KINDS.index("merged")
+    kind[is_split(table)] = KINDS.index("split")
+    kind[is_merged(table)] = KINDS.index("merged")
     kind[ami > PERFECT] = KINDS.index("perfect")
     kind[twice.expand(ami.shape)] = KINDS.index("coincident")
     return kind
 
 
-def merged(table: Int[Tensor, "S n J K"]) -> Bool[Tensor, "S n"]:
+def is_merged(table: Int[Tensor, "S n J K"]) -> Bool[Tensor, "S n"]:
     most = (table > HOLDS * table.sum(-1, keepdim=True)) & (table > 0)
     return (most.sum(-2) >= 2).any(-1)
 
 
-def split(table: Int[Tensor, "S n J K"]) -> Bool[Tensor, "S n"]:
+def is_split(table: Int[Tensor, "S n J K"]) -> Bool[Tensor, "S n"]:
     sizeable = (table >= SIZEABLE * table.sum(-1, keepdim=True)) & (table >= SIZEABLE_ELEMENTS)
     return (sizeable.sum(-1) >= 2).any(-1)
 

@@ -18,8 +18,8 @@ from paper.figure_blocks import Example, draw_examples, draw_inference, examples
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
-from taggernet.viz.colours import Array
 from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (75, 50, 25, 10, 5, 1)

@@ -17,10 +17,10 @@ from paper.figure_blocks import APART, Example, draw_examples, draw_inference, e
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.data.scenes import Array
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger
-from taggernet.viz.colours import Array
 from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (95, 75, 50, 25, 10, 5, 1)
@@ -99,7 +99,7 @@ class _Gallery:
     def of(replay: Replay, digits: int, groups: int) -> _Gallery:
         scenes = replay.draw(digits)
         found = evaluate_weights(
-            replay.model, stacked([replay.model]), scenes, groups=groups, iterations=replay.iterations,
+            replay.model, stack_weights([replay.model]), scenes, groups=groups, iterations=replay.iterations,
             batch=replay.batch, seed=replay.seed,
         )  # fmt: skip
         assert found.ami is not None

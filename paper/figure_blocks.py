@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from taggernet.viz.colours import FAINT, Array, group_colour
+from taggernet.data.scenes import Array
+from taggernet.viz.colours import FAINT, group_colour
 from taggernet.viz.layout import GAP, SMALL, Sheet, Trace
 
 INFERENCE_LABELS = 0.34

@@ -22,17 +22,17 @@ from paper.failure_analysis import (
     contingency,
     empty_groups,
     failure_kinds,
-    merged,
+    is_merged,
+    is_split,
     overlap,
     rows,
-    split,
 )
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, coincident, shapes
-from taggernet.evaluation import costs_and_labels
+from taggernet.data.scenes import Array
+from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import permuted
-from taggernet.viz.colours import Array
+from taggernet.training.datasets import permute_elements
 
 OVERLAP_BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 1.0)
 """Upper edges: no overlap at all, then (0, 0.05], (0.05, 0.1], ... of the covered elements."""
@@ -78,27 +78,25 @@ def generalisation(
 def draw(data: DataConfig, scenes: int, seed: int, objects: int) -> Scenes:
     """The test scenes of this canvas with another number of objects."""
     drawn = shapes(scenes, seed, objects, data.size, style=data.style, split="test")
-    return permuted(drawn, data) if data.permuted else drawn
+    return permute_elements(drawn, data) if data.permuted else drawn
 
 
 def _cell(
     model: Tagger, weights: dict[str, Tensor], scenes: Scenes, j: int, k: int, iterations: int, batch: int, seed: int
 ) -> dict[str, Any]:
     """One K and J: means over the scenes, (S, T) each."""
-    costs, labels = costs_and_labels(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
-    true, covered = rows(scenes, labels[0].device)
-    ami, arithmetic = (
-        torch.stack([agreement(true, one, average).mean(-1) for one in labels], dim=1)
-        for average in ("max", "arithmetic")
-    )
-    empty = torch.stack([empty_groups(one, covered, k).double().mean(-1) for one in labels], dim=1)
+    found = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
+    _, covered = rows(scenes, found.labels.device)
+    empty = [empty_groups(labels, covered, k).double().mean(-1) for labels in found.labels.unbind(1)]
+    assert found.ami is not None
+    assert found.ami_arithmetic is not None
     return {
         "groups": k,
         "objects": j,
-        "ami": _listed(ami.cpu().numpy()),
-        "ami_arithmetic": _listed(arithmetic.cpu().numpy()),
-        "cost": _listed(costs.mean(-1)),
-        "empty": _listed(empty.cpu().numpy()),
+        "ami": _listed(found.ami.mean(-1)),
+        "ami_arithmetic": _listed(found.ami_arithmetic.mean(-1)),
+        "cost": _listed(found.cost.mean(-1)),
+        "empty": _listed(torch.stack(empty, dim=1).cpu().numpy()),
     }
 
 
@@ -107,14 +105,14 @@ def _standard(
 ) -> dict[str, Any]:
     """The setting of Table 1, scene by scene."""
     k, j, iterations = setting
-    _, labels = costs_and_labels(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
-    last = labels[-1]
+    evaluation = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
+    last = evaluation.labels[:, -1]
     true, covered = rows(scenes, last.device)
     ami = agreement(true, last, "max").cpu().numpy()
     table = contingency(true, last, j, k)
     twice = coincident(scenes)
     kinds = failure_kinds(table, torch.from_numpy(ami).to(table.device), torch.from_numpy(twice).to(table.device))
-    both = (merged(table) & split(table)).double().mean(-1).cpu().numpy()
+    both = (is_merged(table) & is_split(table)).double().mean(-1).cpu().numpy()
     found = kinds.cpu().numpy()
     empty = torch.stack([(empty_groups(last, covered, k) == e).double().mean(-1) for e in range(k + 1)], dim=-1)
     return {

@@ -16,7 +16,7 @@ from taggernet.data import Scenes, coincident
 from taggernet.evaluation import Evaluation, evaluate_weights
 from taggernet.fileio import read_json
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 from taggernet.training.loop import Run
 
@@ -57,8 +57,8 @@ def evaluate_run(run: Run, scenes: Scenes) -> Evaluation:
 def run_record(run: Run, begin: float, tested: Evaluation | None = None) -> Record:
     """The record of a finished run that began at this time; ``tested`` where its test split was evaluated already."""
     config = run.config
-    valid = evaluate_run(run, split(config.data, "valid"))
-    test = split(config.data, "test")
+    valid = evaluate_run(run, load_split(config.data, "valid"))
+    test = load_split(config.data, "test")
     tested = evaluate_run(run, test) if tested is None else tested
     return {
         "config": config_record(config),
@@ -68,6 +68,6 @@ def run_record(run: Run, begin: float, tested: Evaluation | None = None) -> Reco
         "seconds": time.monotonic() - begin,
         "test_scenes": config.data.test,
         "coincident_share": float(coincident(test).mean()) if config.data.name == "shapes" else None,
-        "valid": valid.figures(),
-        "test": tested.figures(),
+        "valid": valid.metrics(),
+        "test": tested.metrics(),
     }

@@ -5,24 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from paper.failure_analysis import agreement, rows
 from paper.generalisation import draw
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.data.textures import SIDE
-from taggernet.evaluation import costs_and_labels, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.rng import Key
-from taggernet.tag import Grouping, State
+from taggernet.tag import Grouping
+from taggernet.tag.grouping import join_histories
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import permutation, split
-from taggernet.viz.colours import Array
+from taggernet.training.datasets import load_split, permutation
 from taggernet.viz.layout import Trace
 
 
@@ -46,16 +45,17 @@ class Replay:
         """Test scenes of so many shapes or digits."""
         if self.data.name == "shapes":
             return draw(self.data, self.scenes, self.seed, objects)
-        return split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
+        return load_split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
 
     def ami(self, scenes: Scenes, groups: int) -> Array:
         """(T, n): AMI of every scene after each iteration."""
-        _, labels = costs_and_labels(
-            self.model, stacked([self.model]), scenes, groups=groups, iterations=self.iterations, batch=self.batch,
-            seed=self.seed,
+        found = evaluate_weights(
+            self.model, stack_weights([self.model]), scenes, groups=groups, iterations=self.iterations,
+            batch=self.batch, seed=self.seed,
         )  # fmt: skip
-        true, _ = rows(scenes, labels[0].device)
-        return np.stack([agreement(true, one)[0].cpu().numpy() for one in labels])
+        assert found.ami is not None
+        ami: Array = found.ami[0]
+        return ami
 
     def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
         grouping = self.replay(scenes, indices, groups)
@@ -74,36 +74,12 @@ def replay(
     model: Tagger, scenes: Scenes, indices: Sequence[int], *, groups: int, iterations: int, batch: int, seed: int
 ) -> Grouping:
     """What these scenes' evaluation saw, with its random start and, for BatchNorm, its whole batch."""
-    device = model.w.device
-    key = Key.of(seed, device).fold("evaluation", "masks")
-    rows = []
+    key = Key.of(seed, model.w.device).fold("evaluation", "masks")
+    cpu = torch.device("cpu")
+    histories = []
     for index in indices:
         first = index // batch * batch
-        x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1).to(device).float()
-        state = model.start(len(x), groups, key, first)
-        history = [state, *model.iterate(x, state, iterations)]
-        rows.append([_row(one, index - first) for one in history])
-    joined = (_joined(states) for states in zip(*rows, strict=True))
-    return Grouping(tuple(joined), scenes.shape, as_numpy=True)
-
-
-def _row(state: State, index: int) -> State:
-    def pick(part: Tensor) -> Tensor:
-        return part[index : index + 1].cpu()
-
-    top = None if state.top is None else pick(state.top)
-    return State(pick(state.z), pick(state.m), pick(state.fed), pick(state.m_pre), top)
-
-
-def _joined(states: Sequence[State]) -> State:
-    def join(parts: Iterable[Tensor]) -> Tensor:
-        return torch.cat(list(parts))
-
-    tops = [state.top for state in states if state.top is not None]
-    return State(
-        z=join(state.z for state in states),
-        m=join(state.m for state in states),
-        fed=join(state.fed for state in states),
-        m_pre=join(state.m_pre for state in states),
-        top=join(tops) if tops else None,
-    )
+        x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1)
+        states = model.states(x, groups, iterations, key, first)
+        histories.append([state.rows(index - first, index - first + 1).to(cpu) for state in states])
+    return Grouping(join_histories(histories), scenes.shape, as_numpy=True, units=model.config.units)

@@ -2,7 +2,7 @@
 
     python -m paper ship runs/table1/shapes-best/seed-0 shapes --record results/table1/shapes-best.json
 
-The weights are stored in half precision, and the figures on the card are those of the stored weights, on the whole
+The weights are stored in half precision, and the metrics on the card are those of the stored weights, on the whole
 test split: what ``Tagger.from_pretrained`` loads is what was measured.
 """
 
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from taggernet.config.run import Config, to_json
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json
 from taggernet.model_io import WEIGHTS, load_model, save_model
 from taggernet.pretrained import SHIPPED, card_in, locate
-from taggernet.training.datasets import BUILT_IN, split
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import read_config
@@ -33,7 +33,7 @@ ITERATIONS = 5
 
 @dataclass(frozen=True)
 class Ship:
-    """Store a trained model in half precision with a card: recipe, data, test figures, date, versions."""
+    """Store a trained model in half precision with a card: recipe, data, test metrics, date, versions."""
 
     run: Path
     """Folder of one seed (runs/NAME/seed-3), or of a run, whose first seed is taken."""
@@ -111,21 +111,26 @@ def _card(options: Ship, source: Path, config: Config, stored: Path) -> dict[str
 
 
 def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
-    """Figures of the stored weights on the test split, after every iteration."""
+    """Metrics of the stored weights on the test split, after every iteration."""
     model = load_model(stored, pick_device(options.device))
     data = config.data if options.test is None else replace(config.data, test=options.test)
-    scenes = split(data, "test")
-    figures = evaluate_weights(
-        model, stacked([model]), scenes, groups=config.test_groups, iterations=ITERATIONS, batch=config.evaluation_batch
-    ).figures()
-    show(figures, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
+    scenes = load_split(data, "test")
+    metrics = evaluate_weights(
+        model,
+        stack_weights([model]),
+        scenes,
+        groups=config.test_groups,
+        iterations=ITERATIONS,
+        batch=config.evaluation_batch,
+    ).metrics()
+    show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
     return {
         "scenes": len(scenes),
         "groups": config.test_groups,
         "iterations": ITERATIONS,
         "batch": config.evaluation_batch,
         "weights": "float16",
-        "figures": {name: [round(value, 5) for value in values[0]] for name, values in figures.items()},
+        "figures": {name: [round(value, 5) for value in values[0]] for name, values in metrics.items()},
     }
 
 

@@ -25,7 +25,7 @@ from paper.table2_cells import ROWS, baseline_cells, chosen_families, wanted
 from paper.table2_markdown import label_curve, table2
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training import Config
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.loop import Run, train_to_end
 
 __all__ = ["ROWS", "reproduce_table2", "table2"]
@@ -94,17 +94,18 @@ def _reproduce_family(first: Config, seconds: Sequence[Config], results: Path, r
     for config in missing:
         begin = time.monotonic()
         second = _trained(config, runs, run)
-        record = run_record(second, begin)
+        tested = evaluate_run(second, load_split(config.data, "test"))
+        record = run_record(second, begin, tested)
         record["first_phase"] = config_record(first)
-        record["groups"] = answers_record(second, split(config.data, "test"))
+        record["groups"] = answers_record(tested)
         record["training_scenes"] = _on_training_scenes(second)
         write_json(results / f"{config.recipe}.json", record)
 
 
 def _on_training_scenes(run: Run) -> Record:
     """Metrics on the first training scenes: errors far below those of the test split mean overfitting."""
-    scenes = split(run.config.data, "train")[:TRAINING_SCENES]
-    return {"scenes": len(scenes), **evaluate_run(run, scenes).figures()}
+    scenes = load_split(run.config.data, "train")[:TRAINING_SCENES]
+    return {"scenes": len(scenes), **evaluate_run(run, scenes).metrics()}
 
 
 def _has_record(config: Config, first: Config, results: Path) -> bool:

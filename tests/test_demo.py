@@ -13,7 +13,7 @@ import torch
 from taggernet import data, demo, pretrained
 from taggernet.cli import main
 from taggernet.config.run import DataConfig
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger, TaggerConfig
 
@@ -53,7 +53,7 @@ def test_the_shipped_model_is_measured_and_drawn(tmp_path: Path, capsys: pytest.
     assert main(["demo", "--scenes", "120"]) == 0
     shown = capsys.readouterr().out
     model, scenes = Tagger.from_pretrained("shapes"), data.shapes(120, 0, split="test")
-    expected = evaluate_weights(model, stacked([model]), scenes, groups=3, iterations=2).figures()
+    expected = evaluate_weights(model, stack_weights([model]), scenes, groups=3, iterations=2).metrics()
     np.testing.assert_allclose(row(shown, "cost"), expected["cost"][0], atol=6e-4)
     np.testing.assert_allclose(row(shown, "AMI"), expected["ami"][0], atol=6e-4)
     assert "shapes: 120 held-out Shapes scenes, K=3" in shown

@@ -40,9 +40,9 @@ def test_a_recipe_trains_a_step(name: str, tmp_path: Path) -> None:
     run = train(config, tmp_path)
     assert run.finished
     assert all(torch.isfinite(w).all() for w in run.weights.values())
-    assert {"cost", "ami", "ami_arithmetic", "ari"} <= set(run.figures)
-    assert ("error" in run.figures) == bool(config.class_cost)
-    assert len(run.figures["cost"][0]) == config.test_iterations
+    assert {"cost", "ami", "ami_arithmetic", "ari"} <= set(run.metrics)
+    assert ("error" in run.metrics) == bool(config.class_cost)
+    assert len(run.metrics["cost"][0]) == config.test_iterations
     assert Tagger.load(tmp_path / "seed-0").config == config.model
 
 

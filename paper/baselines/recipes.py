@@ -232,7 +232,7 @@ def baseline(name: str) -> BaselineConfig:
 
 
 def quick(config: BaselineConfig) -> BaselineConfig:
-    """The same at toy size, on the digits that travel with the package: seconds, and figures that mean nothing."""
+    """The same at toy size, on the digits that travel with the package: seconds, and metrics that mean nothing."""
     least = 4 if config.method == "convnet" else 16
     return replace(
         config,

@@ -16,7 +16,7 @@ from torch import Tensor
 from paper.baselines.classifiers import Moments, population_moments
 from paper.baselines.model import ClassifierObjective, Weights, errors, initial_weights, network
 from paper.baselines.recipes import BaselineConfig
-from paper.baselines.sources import known_scenes, source, split
+from paper.baselines.sources import known_scenes, load_split, source
 from paper.baselines.whitening import Whitening
 from taggernet.config.run import RuntimeConfig
 from taggernet.data import Scenes
@@ -44,7 +44,7 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     trained = time.monotonic() - begin
     weights = training.chosen
     population = population_moments(training.model, weights, training.x)
-    test = split(config, "test")  # used once, with everything decided
+    test = load_split(config, "test")  # used once, with everything decided
     found = {
         name: {"error": [[e] for e in training.error(weights, population, scenes)]}
         for name, scenes in (("valid", training.valid), ("test", test))
@@ -87,8 +87,8 @@ class Training(UpdateLoop):
     def __init__(self, config: BaselineConfig, progress: bool) -> None:
         self.config = config
         device = pick_device(config.device)
-        train = split(config, "train")
-        self.valid = split(config, "valid")
+        train = load_split(config, "train")
+        self.valid = load_split(config, "valid")
         self.x = known_scenes(config, train, device)
         self.model = network(config).to(device)
         if config.whiten:

@@ -28,13 +28,13 @@ def data_config(config: BaselineConfig) -> DataConfig:
     return DataConfig(name=config.data, seed=config.data_seed, digits=config.digits, permuted=config.permuted)
 
 
-def split(config: BaselineConfig, name: str) -> Scenes:
+def load_split(config: BaselineConfig, name: str) -> Scenes:
     """The scenes of a split (train, valid, test), the same as Tagger's for the same seed; or the digits themselves."""
     if config.data != "mnist":
-        return datasets.split(data_config(config), name)
+        return datasets.load_split(data_config(config), name)
     images, labels = datasets.digits_of(data_config(config), name)
     scenes = Scenes(images.astype(np.float32) / 255, classes=labels, kind="real")
-    return datasets.permuted(scenes, data_config(config)) if config.permuted else scenes
+    return datasets.permute_elements(scenes, data_config(config)) if config.permuted else scenes
 
 
 def with_labels(config: BaselineConfig, classes: Array) -> Array:
@@ -67,7 +67,7 @@ def source(config: BaselineConfig, train: Scenes, device: torch.device) -> Sourc
     if config.method != "ladder":
         return labelled
     if config.unlabelled == "fresh":
-        compose = datasets.fresh_scenes(data_config(config), device)
+        compose = datasets.fresh_draw(data_config(config), device)
         return LabelledSource(FreshSource(compose, key.fold("scenes"), part), labelled)
     return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
 
@@ -92,4 +92,4 @@ def _labelled_compositions(config: BaselineConfig, device: torch.device) -> Draw
     """New scenes of the digits that have labels."""
     wanted = data_config(config)
     _, labels = datasets.digits_of(wanted, "train")
-    return datasets.fresh_scenes(wanted, device, with_labels(config, labels))
+    return datasets.fresh_draw(wanted, device, with_labels(config, labels))

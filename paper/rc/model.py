@@ -13,7 +13,7 @@ Departures from the RC paper and its public code:
   their random search took 100 sigmoid units and 0.9 noise there. Ours is stopped early instead, as
   AMI falls with further training.
 - The output's bias starts at ``output_bias`` instead of 0.
-- 20 iterations; their code runs 10. The figures after each iteration are in the record.
+- 20 iterations; their code runs 10. The metrics after each iteration are in the record.
 - The E-step is a softmax of log-likelihoods over log-odds: the same quantity, without clipping.
 - Groups are equally probable beforehand; their code can also re-estimate the groups' shares.
 """
@@ -34,7 +34,7 @@ from paper.rc.autoencoder import DenoisingAutoencoder, SaltAndPepper
 from taggernet.data import Scenes
 from taggernet.data.scenes import check_choice, check_count
 from taggernet.rng import Key
-from taggernet.tag.grouping import Grouping, State
+from taggernet.tag.grouping import Grouping, State, batches, join_histories
 
 EStep = Literal["soft", "hard"]
 MAX_GROUPS, MAX_ITERATIONS = 64, 1000
@@ -147,12 +147,11 @@ class ReconstructionClustering:
         check_count("batch_size", batch_size, low=1)
         rows, shape = self.rows(x)
         origin = x.device if isinstance(x, Tensor) else torch.device("cpu")
-        parts = [
-            [_moved(state, origin) for state in self.iterate(part, groups, iterations, seed, first)]
+        histories = [
+            [state.to(origin) for state in self.iterate(part, groups, iterations, seed, first)]
             for first, part in batches(rows, batch_size)
         ]
-        history = tuple(_join([part[t] for part in parts]) for t in range(iterations + 1))
-        return Grouping(history, shape, as_numpy=not isinstance(x, Tensor))
+        return Grouping(join_histories(histories), shape, as_numpy=not isinstance(x, Tensor))
 
     def iterate(
         self, x: Float[Tensor, "B N"], groups: int, iterations: int, seed: int = 0, first: int = 0
@@ -184,15 +183,3 @@ class ReconstructionClustering:
                 f"{self.network.encode.inputs}: give inputs of that size, or fit a new one"
             )
         return rows, scenes.shape
-
-
-def batches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
-    return ((first, rows[first : first + size]) for first in range(0, len(rows), size))
-
-
-def _moved(state: State, device: torch.device) -> State:
-    return State(state.z.to(device), state.m.to(device), state.fed.to(device), state.m_pre.to(device))
-
-
-def _join(states: list[State]) -> State:
-    return State(*(torch.cat(parts) for parts in list(zip(*states, strict=True))[:4]))

@@ -23,11 +23,11 @@ from paper.rc.model import (
     MAX_ITERATIONS,
     RCConfig,
     ReconstructionClustering,
-    batches,
 )
 from taggernet.data import Scenes, coincident, shapes
 from taggernet.data.scenes import check_count
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index
+from taggernet.tag.grouping import batches
 from taggernet.training.log import environment
 
 
@@ -46,7 +46,7 @@ class RCRun:
     groups: int = 3
     """K; RC has to be told."""
     iterations: int = 20
-    """T; figures are those after the last one."""
+    """T; metrics are those after the last one."""
     train: int = 50_000
     """Training inputs."""
     valid: int = 2_000
@@ -69,7 +69,7 @@ class RCRun:
 
 
 def run_rc(config: RCRun) -> dict[str, Any]:
-    """Train, group and score: the record, with each mode's figures per seed, their mean and spread."""
+    """Train, group and score: the record, with each mode's metrics per seed, their mean and spread."""
     began = time.perf_counter()
     splits = {name: getattr(config, name) for name in ("valid", "test") if getattr(config, name)}
     scored = {name: shapes(n, seed=config.data_seed, split=name) for name, n in splits.items()}
@@ -88,9 +88,9 @@ def run_rc(config: RCRun) -> dict[str, Any]:
             started = time.perf_counter()
             model, loss = _fit_shown(settings, data, seed, mode, config)
             trained = time.perf_counter()
-            figures: dict[str, Any] = {name: _score(model, at, config, seed) for name, at in scored.items()}
+            metrics: dict[str, Any] = {name: _score(model, at, config, seed) for name, at in scored.items()}
             seconds = {"training": trained - started, "evaluation": time.perf_counter() - trained}
-            per_seed.append({"seed": seed, "loss": loss, "seconds": seconds} | figures)
+            per_seed.append({"seed": seed, "loss": loss, "seconds": seconds} | metrics)
         record["modes"][mode] = {
             "summary": {name: _summary([one[name] for one in per_seed]) for name in scored},
             "seeds": per_seed,
@@ -141,11 +141,11 @@ def _score(model: ReconstructionClustering, scenes: Scenes, config: RCRun, seed:
     }
 
 
-def _summary(figures: list[dict[str, Any]]) -> dict[str, Any]:
+def _summary(metrics: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and sample standard deviation over seeds; the spread of one seed is null."""
-    names = [name for name, value in figures[0].items() if isinstance(value, float)]
-    values = {name: np.array([one[name] for one in figures]) for name in names}
-    return {"n": len(figures)} | {
+    names = [name for name, value in metrics[0].items() if isinstance(value, float)]
+    values = {name: np.array([one[name] for one in metrics]) for name in names}
+    return {"n": len(metrics)} | {
         name: {"mean": float(v.mean()), "sd": float(v.std(ddof=1)) if len(v) > 1 else None}
         for name, v in values.items()
     }

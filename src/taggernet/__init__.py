@@ -3,7 +3,7 @@
 from taggernet import data, metrics
 from taggernet.recipes import recipe
 from taggernet.rng import Key
-from taggernet.runs import evaluate
+from taggernet.run_evaluation import evaluate
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import Config, train

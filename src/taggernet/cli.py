@@ -65,7 +65,7 @@ class Evaluate:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None
-    """Also write the figures to this file."""
+    """Also write the metrics to this file."""
     overwrite: bool = False
     """Replace that file if it is already there."""
 
@@ -211,8 +211,8 @@ def _train(args: list[str]) -> None:
     else:
         options = parse(recipe(name))
     run = train_to_end(options.config, options.out)
-    if run.figures:
-        show(run.figures, f"{name}: {len(options.config.seed_list)} seed(s), validation")
+    if run.metrics:
+        show(run.metrics, f"{name}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
 
 
@@ -221,7 +221,7 @@ def _train(args: list[str]) -> None:
 
 def _evaluate(options: Evaluate) -> None:
     from taggernet.fileio import write_json
-    from taggernet.runs import evaluate
+    from taggernet.run_evaluation import evaluate
     from taggernet.viz.terminal import show
 
     if options.json is not None and options.json.exists() and not options.overwrite:

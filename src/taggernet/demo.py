@@ -10,18 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from taggernet import data
 from taggernet.data import Scenes
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import one_thread
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.fileio import make_folder
 from taggernet.pretrained import card_in, locate, shipped
 from taggernet.recipes import recipe
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training import train_to_end
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights
 from taggernet.viz.figures import grouping_figure
 from taggernet.viz.terminal import show
@@ -61,13 +63,13 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     groups, iterations = card["test"]["groups"], card["test"]["iterations"]
     scenes, source = held_out(card["data"], count)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
-        figures = evaluate_weights(
-            model, stacked([model]), scenes, groups=groups, iterations=iterations, batch=BATCH
-        ).figures()
+        metrics = evaluate_weights(
+            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH
+        ).metrics()
     seconds = time.perf_counter() - begun
-    wanted = [figure for figure in ("cost", "ami", "error") if figure in figures]
+    wanted = [metric for metric in ("cost", "ami", "error") if metric in metrics]
     show(
-        {_words(figure): figures[figure] for figure in wanted}, f"{name}: {len(scenes):,} held-out {source}, K={groups}"
+        {_words(metric): metrics[metric] for metric in wanted}, f"{name}: {len(scenes):,} held-out {source}, K={groups}"
     )
     print(f"grouped in {seconds:.1f} s; {promise(card)}")
     grouping = model.group(scenes.x[:BATCH], groups, iterations, batch_size=BATCH)  # a whole batch, for BatchNorm
@@ -101,8 +103,8 @@ def promise(card: dict[str, Any]) -> str:
     return f"its card says {values} after {test['iterations']} iterations on {test['scenes']:,} test scenes"
 
 
-def _words(figure: str) -> str:
-    return {"ami": "AMI", "error": "class error"}.get(figure, figure)
+def _words(metric: str) -> str:
+    return {"ami": "AMI", "error": "class error"}.get(metric, metric)
 
 
 def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
@@ -115,15 +117,15 @@ def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
         optimiser=replace(config.optimiser, updates=updates),
         runtime=replace(config.runtime, device="cpu"),
     )
-    scenes = split(config.data, "test")
+    scenes = load_split(config.data, "test")
 
-    def figures(weights: Any) -> dict[str, Any]:
-        return evaluate_weights(Tagger(config.model), weights, scenes, groups=config.test_groups).figures()
+    def metrics(weights: dict[str, Tensor]) -> Metrics:
+        return evaluate_weights(Tagger(config.model), weights, scenes, groups=config.test_groups).metrics()
 
-    before = figures(initial_weights(config.model, config.seed_list, "cpu"))
+    before = metrics(initial_weights(config.model, config.seed_list, "cpu"))
     make_folder(out)
     run = train_to_end(config)
-    after = figures(run.weights)
+    after = metrics(run.weights)
     rows = {f"{_words(k)} {when}": f[k] for k in ("cost", "ami") for when, f in (("before", before), ("after", after))}
     show(rows, f"{len(scenes):,} unseen scenes, before and after {run.seconds:.0f} s of training without labels")
     shown = scenes[:DRAWN]

@@ -26,7 +26,8 @@ from taggernet.data.scenes import Array
 from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
 from taggernet.tag import Grouping, State
-from taggernet.tagger import Tagger, joined
+from taggernet.tag.grouping import batches, join_histories
+from taggernet.tagger import Tagger
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
 from taggernet.training.auto_config import model_for
 from taggernet.training.datasets import IN_MEMORY
@@ -104,24 +105,21 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
 
     @torch.no_grad()
-    def _states(self, X: Any, batch: int = 500) -> list[State]:
+    def _states(self, X: Any, batch: int = 500) -> tuple[State, ...]:
         """The loop on each batch of rows: all its states joined, the common first masks in front."""
         x, model = self._checked(X), self.model_
-        rows, _, _ = model._rows(x)
+        rows, _, _ = model.checked_rows(x)
         one = model.start(1, self.n_groups, Key.of(0).fold("masks"))
-        parts: list[list[State]] = []
-        for begin in range(0, len(rows), batch):
-            part = rows[begin : begin + batch]
-            z, m, m_pre = (t.expand(len(part), -1, -1) for t in (one.z, one.m, one.m_pre))
-            first = State(z=z, m=m, fed=z, m_pre=m_pre)
-            parts.append([first, *model.iterate(part, first, self.test_iterations)])
-        return [joined(list(states), rows.device) for states in zip(*parts, strict=True)]
+        histories: list[list[State]] = []
+        for _, part in batches(rows, batch):
+            start = State.cat([one] * len(part))
+            histories.append([start, *model.iterate(model.inputs(part), start, self.test_iterations)])
+        return join_histories(histories)
 
     def group(self, X: Any) -> Grouping:
         """All there is to know of the groups: masks, reconstructions, labels, history (K, N as the last dimensions)."""
-        states = self._states(X)
         config = self.model_.config
-        return Grouping(tuple(states), config.shape, True, (config.offset, config.scale))
+        return Grouping(self._states(X), config.shape, as_numpy=True, units=config.units)
 
 
 class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEstimator):  # type: ignore[misc]
@@ -156,12 +154,12 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood per element of X, denoised from a corrupted copy; higher is better."""
         x = self._checked(X)
-        rows, _, _ = self.model_._rows(x)
+        rows, _, _ = self.model_.checked_rows(x)
         with torch.no_grad():
             key = Key.of(0).fold("score")
-            noisy = self.model_.corruption.apply(rows, key.fold("noise"))
-            state = self.model_.start(len(rows), self.n_groups, key.fold("masks"))
-            *_, last = self.model_.iterate(noisy, state, self.test_iterations)
+            *_, last = self.model_.states(
+                rows, self.n_groups, self.test_iterations, key.fold("masks"), noise=key.fold("noise")
+            )
             return -float(self.model_.cost(rows, last).mean())
 
 
@@ -201,7 +199,7 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         """Learn from the rows of X and the labels in y that are not -1."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_classification_targets(y)
-        known = _labelled(y)
+        known = _has_label(y)
         if not known.any():
             raise ValueError("y holds no label, only -1: give the class of some samples, or use TaggerGrouper")
         if not known.all() and len(np.unique(y[known])) < 2:
@@ -228,14 +226,14 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy over the samples that have a label."""
         y = np.asarray(y)
-        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _labelled(y)
+        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _has_label(y)
         if not known.any():
             raise ValueError("y holds no label, only -1: a score needs the true class of some samples")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(self.predict(X)[known] == y[known], weights=weight))
 
 
-def _labelled(y: Array) -> Array:
+def _has_label(y: Array) -> Array:
     """Which samples have a label; only numbers can say that they have none."""
     if y.dtype.kind not in "if" or set(np.unique(y)) == {UNLABELLED, 1}:
         return np.ones(len(y), bool)

@@ -1,6 +1,6 @@
 """How good a model is: cost, AMI, ARI and classification error after every iteration, for many seeds at once.
 
-# S seeds · B batch · K groups · N elements · T iterations · n scenes
+# S seeds · B batch · K groups · N elements · T iterations · C classes · n scenes
 
 The denoising cost is measured on corrupted input, grouping and classification on clean input (paper,
 section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of the split.
@@ -8,35 +8,29 @@ section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.metrics import classification_error
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
 from taggernet.rng import Key
+from taggernet.tag import State
+from taggernet.tag.grouping import batches
 from taggernet.tagger import Tagger
 
-Figures = dict[str, Any]
-"""Name of a figure -> (S, T) nested lists: per seed, after each iteration."""
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class _Pass(NamedTuple):
-    """What one batch yields, per iteration."""
-
-    costs: list[Tensor]
-    labels: list[Tensor]
-    classes: list[Tensor]
-    answers: list[Tensor]
+Metrics = dict[str, list[list[float]]]
+"""Name of a metric -> (S, T): per seed, after each iteration."""
 
 
 class _Evaluator(nn.Module):
@@ -46,36 +40,64 @@ class _Evaluator(nn.Module):
         super().__init__()
         self.model, self.groups, self.iterations = model, groups, iterations
 
-    def forward(self, x: Tensor, key: Key, first: int) -> _Pass:
-        model, batch = self.model, x.shape[-2]
-        x_tilde = model.corruption.apply(x, key.fold("noise"), first)
-        noisy = model.start(batch, self.groups, key.fold("noisy masks"), first)
-        clean = model.start(batch, self.groups, key.fold("masks"), first)
-        found = _Pass([], [], [], [])
-        for state in model.iterate(x_tilde, noisy, self.iterations):
-            found.costs.append(model.cost(x, state).mean(-1))
-        for state in model.iterate(x, clean, self.iterations):
-            found.labels.append(state.m.argmax(-2).to(torch.uint8))
+    def forward(self, x: Shaped[Tensor, "S B N"], key: Key, first: int) -> tuple[Tensor, ...]:
+        """Cost, labels and, with classes, the probabilities and the groups' classes, as in ``Evaluation``."""
+        model = self.model
+        noisy = self._states(x, key.fold("noisy masks"), first, key.fold("noise"))
+        cost = torch.stack([model.cost(x, state).mean(-1) for state in noisy], dim=1)
+        labels, probabilities, group_classes = [], [], []
+        for state in self._states(x, key.fold("masks"), first):
+            labels.append(state.m.argmax(-2).to(torch.uint8))
             if model.config.classes and state.top is not None:
-                found.classes.append(model.class_probabilities(state))
-                found.answers.append(state.top.argmax(-1))
-        return found
+                probabilities.append(model.class_probabilities(state))
+                group_classes.append(state.top.argmax(-1))
+        found = (labels, probabilities, group_classes) if probabilities else (labels,)
+        return (cost, *(torch.stack(parts, dim=1) for parts in found))
+
+    def _states(self, x: Tensor, masks: Key, first: int, noise: Key | None = None) -> Iterator[State]:
+        """After iterations 1 .. T, without the start."""
+        return islice(self.model.states(x, self.groups, self.iterations, masks, first, noise), 1, None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Per-scene results of all seeds; ``figures`` are their means."""
+    """What S models make of n scenes, after each iteration; ``metrics`` are the means over the scenes."""
 
-    cost: Array
-    ami: Array | None = None
-    ami_arithmetic: Array | None = None
-    ari: Array | None = None
-    error: Array | None = None
-    """(S, T, n) each, n in the order of the scenes; errors of the labelled scenes only."""
-    by_digit: Array | None = None
-    """(S, T, n, 2): the parts of the error of scenes with two classes, whose mean it is."""
+    scenes: Scenes
+    cost: Float[Array, "S T n"]
+    """-log q(x) per element on corrupted input, in nats."""
+    labels: UInt8[Tensor, "S T n N"]
+    """The most probable group of each element, on clean input."""
+    probabilities: Float[Tensor, "S T n C"] | None = None
+    """Of the classes of a scene; None where the models have none."""
+    group_classes: Int[Tensor, "S T n K"] | None = None
+    """The most probable class of each group; C is 'no class'."""
 
-    def figures(self) -> Figures:
+    @property
+    def ami(self) -> Float[Array, "S T n"] | None:
+        """By the larger entropy, as in the paper; None where the true groups are not known."""
+        return self._agreements.get("ami")
+
+    @property
+    def ami_arithmetic(self) -> Float[Array, "S T n"] | None:
+        return self._agreements.get("ami_arithmetic")
+
+    @property
+    def ari(self) -> Float[Array, "S T n"] | None:
+        return self._agreements.get("ari")
+
+    @cached_property
+    def error(self) -> Float[Array, "S T labelled"] | None:
+        """Top-1 for one class per scene, top-2 for two; None without classes or labels."""
+        return self._errors(classification_error)
+
+    @cached_property
+    def by_digit(self) -> Float[Array, "S T labelled 2"] | None:
+        """The two parts of the error of scenes with two classes, whose mean it is."""
+        classes = self.scenes.classes
+        return self._errors(errors_by_digit) if classes is not None and classes.shape[1:] == (2,) else None
+
+    def metrics(self) -> Metrics:
         first, second = (None, None) if self.by_digit is None else np.moveaxis(self.by_digit, -1, 0)
         named = {
             "cost": self.cost,
@@ -88,6 +110,28 @@ class Evaluation:
         }
         return {name: values.mean(-1).tolist() for name, values in named.items() if values is not None}
 
+    @cached_property
+    def _agreements(self) -> dict[str, Array]:
+        """AMI with both normalisers, and ARI; empty without true groups."""
+        if self.scenes.groups is None:
+            return {}
+        seeds, _, n, _ = self.labels.shape
+        true = torch.from_numpy(np.ascontiguousarray(self.scenes.groups)).reshape(n, -1).to(self.labels.device)
+        scores = [agreements(true.repeat(seeds, 1), labels.flatten(0, 1)) for labels in self.labels.unbind(1)]
+        return {
+            name: np.stack([score[name].reshape(seeds, n).cpu().numpy() for score in scores], axis=1)
+            for name in scores[0]
+        }
+
+    def _errors(self, error: Callable[[Tensor, Tensor], Tensor]) -> Array | None:
+        """An error of every labelled scene."""
+        if self.probabilities is None or self.scenes.classes is None or not self.scenes.labelled.any():
+            return None
+        device = self.probabilities.device
+        known = torch.from_numpy(self.scenes.labelled).to(device)
+        classes = torch.from_numpy(np.ascontiguousarray(self.scenes.classes)).to(device)[known]
+        return np.stack([[error(p[known], classes).cpu().numpy() for p in seed] for seed in self.probabilities])
+
 
 @torch.no_grad()
 def evaluate_weights(
@@ -99,112 +143,26 @@ def evaluate_weights(
     iterations: int = 5,
     batch: int = 100,
     seed: int = 0,
-    agreement: bool = True,
 ) -> Evaluation:
     """Evaluate S models whose weights are stacked (S, ...) on the same scenes.
 
-    The random masks and the noise depend on ``seed`` alone, so all models start alike. ``agreement=False``
-    leaves out AMI and ARI.
+    The random masks and the noise depend on ``seed`` alone, so all models start alike.
     """
-    device = next(iter(weights.values())).device
-    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
-    costs = _per_scene([p.costs for p in passes])
-    scored: dict[str, Array | None] = {}
-    if agreement and scenes.groups is not None:
-        true = torch.from_numpy(np.ascontiguousarray(scenes.groups)).reshape(len(scenes), -1).to(device)
-        scored = _agreement(true, _labels(passes))
-    if scenes.classes is not None and model.config.classes and scenes.labelled.any():
-        known = torch.from_numpy(scenes.labelled).to(device)
-        classes = torch.from_numpy(np.ascontiguousarray(scenes.classes)).to(device)[known]
-        guesses = [torch.cat([p.classes[i] for p in passes], dim=1)[:, known] for i in range(iterations)]
-        scored["error"] = _scores(classification_error, guesses, classes)
-        if classes.ndim == 2 and classes.shape[1] == 2:
-            scored["by_digit"] = _scores(errors_by_digit, guesses, classes)
-    return Evaluation(costs, **scored)
-
-
-def _scores(error: Callable[[Tensor, Tensor], Tensor], guesses: list[Tensor], classes: Tensor) -> Array:
-    """(S, T, n) or (S, T, n, 2) from the class probabilities (S, n, C) after each iteration."""
-    return np.stack([[error(p, classes).cpu().numpy() for p in each] for each in guesses], axis=1)
-
-
-@torch.no_grad()
-def costs_and_labels(
-    model: Tagger,
-    weights: dict[str, Tensor],
-    scenes: Scenes,
-    *,
-    groups: int = 4,
-    iterations: int = 5,
-    batch: int = 100,
-    seed: int = 0,
-) -> tuple[Array, list[Tensor]]:
-    """What ``evaluate_weights`` judges: the costs (S, T, n) and, per iteration, the labels (S, n, N) on clean input."""
-    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
-    return _per_scene([p.costs for p in passes]), _labels(passes)
-
-
-@torch.no_grad()
-def labels_and_answers(
-    model: Tagger,
-    weights: dict[str, Tensor],
-    scenes: Scenes,
-    *,
-    groups: int = 4,
-    iterations: int = 5,
-    batch: int = 100,
-    seed: int = 0,
-) -> tuple[Tensor, Tensor]:
-    """After the last iteration on clean input: the labels (S, n, N) and the class each group gives itself (S, n, K).
-
-    'No class' is the number after the last class.
-    """
-    if not model.config.classes:
-        raise ValueError("this model was trained without classes, its groups give none: train one with classes first")
-    passes = _passes(model, weights, scenes, groups, iterations, batch, seed)
-    return _labels(passes)[-1], torch.cat([p.answers[-1] for p in passes], dim=1)
-
-
-def _passes(
-    model: Tagger, weights: dict[str, Tensor], scenes: Scenes, groups: int, iterations: int, batch: int, seed: int
-) -> list[_Pass]:
-    device = next(iter(weights.values())).device
-    seeds = len(next(iter(weights.values())))
+    first_weight = next(iter(weights.values()))
+    seeds, device = len(first_weight), first_weight.device
     evaluator = _Evaluator(model, groups, iterations).to(device)
     named = {f"model.{name}": w for name, w in weights.items()}
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
     key = Key.of([seed] * seeds, device).fold("evaluation")
-    passes = []
-    for first in range(0, len(x), batch):
-        part = model.config.in_units(x[first : first + batch].to(device).float())
-        passes.append(functional_call(evaluator, named, (part.expand(seeds, *part.shape), key, first)))
-    return passes
+    outputs = [
+        functional_call(evaluator, named, (part.to(device).expand(seeds, *part.shape), key, first))
+        for first, part in batches(x, batch)
+    ]
+    cost, labels, *of_classes = (torch.cat(parts, dim=2) for parts in zip(*outputs, strict=True))
+    return Evaluation(scenes, cost.cpu().numpy(), labels, *of_classes)
 
 
-def _labels(passes: list[_Pass]) -> list[Tensor]:
-    """Per iteration, the labels of all batches (S, n, N)."""
-    return [torch.cat(parts, dim=1) for parts in zip(*(p.labels for p in passes), strict=True)]
-
-
-def _per_scene(parts: list[list[Tensor]]) -> Array:
-    """[batch][iteration] (S, B) -> (S, T, n)."""
-    joined = [torch.cat([part[i] for part in parts], dim=1) for i in range(len(parts[0]))]
-    return torch.stack(joined, dim=1).cpu().numpy()
-
-
-def _agreement(true: Tensor, labels: list[Tensor]) -> dict[str, Array | None]:
-    """AMI with both normalisers, and ARI, each (S, T, n)."""
-    seeds, n = labels[0].shape[:2]
-    repeated = true.repeat(seeds, 1)
-    found: dict[str, list[Array]] = {"ami": [], "ami_arithmetic": [], "ari": []}
-    for predicted in labels:
-        rows = predicted.reshape(seeds * n, -1)
-        for name, scores in agreements(repeated, rows).items():
-            found[name].append(scores.reshape(seeds, n).cpu().numpy())
-    return {name: np.stack(values, axis=1) for name, values in found.items()}
-
-
-def stacked(models: list[Tagger]) -> dict[str, Tensor]:
+def stack_weights(models: Sequence[Tagger]) -> dict[str, Tensor]:
     """The weights of several models of one configuration, stacked (S, ...)."""
     states = [dict(model.named_parameters()) for model in models]
     return {name: torch.stack([state[name].detach() for state in states]) for name in states[0]}

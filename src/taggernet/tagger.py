@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from taggernet.arrays import check_plain_tensor, check_unmasked
@@ -28,6 +28,7 @@ from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, run, start
+from taggernet.tag.grouping import batches, join_histories
 from taggernet.tag.likelihood import wide
 
 __all__ = ["Tagger", "TaggerConfig"]
@@ -60,6 +61,14 @@ class Tagger(nn.Module):
         """The variance of a Gaussian group."""
         return torch.exp(torch.asinh(self.w))
 
+    def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
+        """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
+        return self.config.units.to_model(x).to(self.w)
+
+    def corrupt(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """x~, in the model's units, as is the noise."""
+        return self.corruption.apply(self.inputs(x), key, first)
+
     def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
         """Random masks from this key, z at the data's mean."""
         mean = torch.full((self.config.elements,), self.config.mean, device=key.word.device)
@@ -88,9 +97,27 @@ class Tagger(nn.Module):
             last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
 
-    def cost(self, x: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
+    def states(
+        self,
+        x: Shaped[Tensor, "*S B N"],
+        groups: int,
+        iterations: int,
+        masks: Key,
+        first: int | Tensor = 0,
+        noise: Key | None = None,
+    ) -> Iterator[State]:
+        """A batch through the whole loop: the random start, then the states after iterations 1 .. T.
+
+        ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all.
+        """
+        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
+        state = self.start(x.shape[-2], groups, masks, first)
+        yield state
+        yield from self.iterate(seen, state, iterations)
+
+    def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
-        return self.likelihood.cost(x.unsqueeze(-2), state.z, state.m, self.v)
+        return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
 
     def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
         """Drop 'no class', sum over groups, renormalise (paper, section 3.3)."""
@@ -127,18 +154,14 @@ class Tagger(nn.Module):
         _check_count("batch_size", batch_size, 10**9)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
             raise TypeError(f"seed must be an integer, got {type(seed).__name__}: give one number, e.g. seed=0")
-        rows, shape, as_numpy = self._rows(x)
-        origin = rows.device
+        rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
-        histories: list[list[State]] = []
-        for first in range(0, len(rows), batch_size):
-            part = rows[first : first + batch_size].to(self.w.device)
-            if noisy:
-                part = self.corruption.apply(part, key.fold("noise"), first)
-            state = self.start(len(part), groups, key.fold("masks"), first)
-            histories.append([state, *self.iterate(part, state, iterations)])
-        history = tuple(joined([h[i] for h in histories], origin) for i in range(iterations + 1))
-        return Grouping(history, shape, as_numpy, (self.config.offset, self.config.scale))
+        masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
+        histories = [
+            [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
+            for first, part in batches(rows, batch_size)
+        ]
+        return Grouping(join_histories(histories), shape, as_numpy, self.config.units)
 
     @torch.no_grad()
     def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
@@ -147,8 +170,8 @@ class Tagger(nn.Module):
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
 
-    def _rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
-        """x as checked float rows in the model's units, its shape per input, and whether it was numpy."""
+    def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
+        """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
         x = torch.from_numpy(_array(x)) if as_numpy else check_plain_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
@@ -161,15 +184,16 @@ class Tagger(nn.Module):
                 f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
                 f"has N={self.config.elements}: give {expected}"
             )
-        rows = self.config.in_units(wide(x.reshape(len(x), -1)))
-        self.corruption.check(rows)
-        largest = rows.abs().max().item()
+        rows = wide(x.reshape(len(x), -1))
+        seen = self.config.units.to_model(rows)
+        self.corruption.check(seen)
+        largest = seen.abs().max().item()
         if largest > LARGEST:
             raise ValueError(
                 f"x holds values as large as {largest:g} in the model's units, beyond {LARGEST:g}: scale the data, "
                 "e.g. to mean 0 and variance 1, or set the model's offset and scale"
             )
-        return rows.float(), tuple(x.shape[1:]), as_numpy
+        return rows, tuple(x.shape[1:]), as_numpy
 
     # --- keep --------------------------------------------------------------------------------------------
 
@@ -243,19 +267,3 @@ def _check_count(name: str, value: object, most: int) -> None:
         raise TypeError(f"{name}={value!r} is not an integer: give a number from 1 to {most}")
     if not 1 <= value <= most:
         raise ValueError(f"{name}={value} is out of range: give a number from 1 to {most}")
-
-
-def joined(states: list[State], device: torch.device) -> State:
-    """The states of several batches as one."""
-
-    def join(parts: list[Tensor]) -> Tensor:
-        return torch.cat(parts).to(device)
-
-    tops = [state.top for state in states if state.top is not None]
-    return State(
-        z=join([state.z for state in states]),
-        m=join([state.m for state in states]),
-        fed=join([state.fed for state in states]),
-        m_pre=join([state.m_pre for state in states]),
-        top=join(tops) if tops else None,
-    )

@@ -14,7 +14,7 @@ from taggernet.explorer import launch
 from taggernet.explorer.loader import open_model, own_scenes
 from taggernet.explorer.scenes import source_for
 from taggernet.fileio import write_json
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 
 MODEL = Tagger(TaggerConfig(shape=(10, 10), widths=(8, 4)))
 
@@ -44,7 +44,7 @@ def test_a_run_on_a_file_of_ones_own_shows_its_held_out_scenes(tmp_path: Path) -
     write_json(tmp_path / "run" / "config.json", to_json(config))
     found = own_scenes(tmp_path / "run")
     assert found is not None
-    assert np.array_equal(found.x, split(config.data, "test").x)
+    assert np.array_equal(found.x, load_split(config.data, "test").x)
     assert source_for(config.model, found).test is found
     path.unlink()
     assert own_scenes(tmp_path / "run" / "seed-0") is None, "nor is there an error where the file is gone"

@@ -17,10 +17,10 @@ from paper.failure_analysis import (
     contingency,
     empty_groups,
     failure_kinds,
-    merged,
+    is_merged,
+    is_split,
     overlap,
     smallest_visible,
-    split,
 )
 from taggernet.data import Scenes, coincident, shapes
 
@@ -86,8 +86,8 @@ def test_a_hidden_shape_is_neither_merged_nor_split() -> None:
     table = contingency(
         torch.tensor([[1] * 8], dtype=torch.uint8), torch.tensor([[[0] * 8]], dtype=torch.uint8), objects=3, groups=2
     )
-    assert not merged(table).any()
-    assert not split(table).any()
+    assert not is_merged(table).any()
+    assert not is_split(table).any()
 
 
 def test_contingency_counts_every_seed_and_scene() -> None:

@@ -14,7 +14,7 @@ from paper.charts import generalisation_figure, surface
 from paper.figure4 import at_percentiles, figure4, worst_scenes_figure
 from paper.generalisation import generalisation
 from taggernet.config.run import DataConfig
-from taggernet.evaluation import stacked
+from taggernet.evaluation import stack_weights
 from taggernet.tagger import Tagger, TaggerConfig
 
 DATA = DataConfig(objects=2, size=10, style="small")
@@ -62,7 +62,7 @@ def test_no_text_of_figure4_touches_another(model: Tagger, tmp_path: Path, drawn
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_figures_of_a_record(model: Tagger, tmp_path: Path, drawn: list[Figure], seeds: int) -> None:
     record = generalisation(
-        model, stacked([model] * seeds), scenes=30, groups=(2, 3), objects=(1, 2), iterations=2, data=DATA,
+        model, stack_weights([model] * seeds), scenes=30, groups=(2, 3), objects=(1, 2), iterations=2, data=DATA,
         standard=(3, 2, 2),
     )  # fmt: skip
     generalisation_figure(record, tmp_path / "generalisation")

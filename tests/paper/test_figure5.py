@@ -17,7 +17,7 @@ from paper.figure5 import LOWER, UPPER, _Gallery, figure5
 from paper.replay import Replay, replay
 from taggernet.config.run import DataConfig
 from taggernet.tagger import Tagger, TaggerConfig
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights, one_seed
 from taggernet.viz.layout import Trace
 
@@ -71,7 +71,7 @@ def test_e2_is_e1_without_the_upper_digits_group(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(module, "_sheet", lambda *arguments: sheets.append(arguments))
     shown = figure5(model(), None, tmp_path / "f", **SMALL, example=23)
     assert shown["E"]["scene"] == 23
-    scenes = split(DATA, "test")
+    scenes = load_split(DATA, "test")
     seen = replay(model(), scenes, [23], groups=3, iterations=2, batch=20, seed=0)
     assert scenes.groups is not None
     visible = scenes.groups[23].reshape(-1) == UPPER
@@ -94,7 +94,7 @@ def test_e2_is_e1_without_the_upper_digits_group(tmp_path: Path, monkeypatch: py
 def test_the_scene_of_e_is_where_the_lower_digit_gains_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_sheet", lambda *_: None)
     monkeypatch.setattr(module, "CANDIDATES", 40)
-    net, scenes = model(), split(DATA, "test")
+    net, scenes = model(), load_split(DATA, "test")
     assert scenes.groups is not None
     assert scenes.classes is not None
     gains = {}
@@ -113,7 +113,7 @@ def test_the_scene_of_e_is_where_the_lower_digit_gains_most(tmp_path: Path, monk
 def test_candidates_are_those_read_right_and_grouped_best() -> None:
     ami = np.array([[0.9, 0.2, 0.8, 0.5]])
     error = np.array([0.5, 0.0, 0.0, 1.0])
-    gallery = _Gallery(Replay(model(), DATA, 4, 0, 2, 20), split(DATA, "test")[:4], 3, ami, error)
+    gallery = _Gallery(Replay(model(), DATA, 4, 0, 2, 20), load_split(DATA, "test")[:4], 3, ami, error)
     assert gallery.ranked() == [2, 1, 0, 3]
 
 

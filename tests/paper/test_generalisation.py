@@ -1,9 +1,8 @@
-"""The record of a small model: sizes, agreement with the evaluation, replays that show what was evaluated."""
+"""The record of a small model: sizes, agreement with the evaluation."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +10,9 @@ import torch
 
 from paper.failure_analysis import KINDS, overlap
 from paper.generalisation import OVERLAP_BINS, draw, generalisation
-from paper.replay import Replay, replay
 from taggernet.config.run import DataConfig
 from taggernet.data import coincident
-from taggernet.evaluation import costs_and_labels, evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tagger import Tagger, TaggerConfig
 
 DATA = DataConfig(objects=2, size=10, style="small")
@@ -29,7 +27,7 @@ def model(seed: int = 0, norm: str = "layer") -> Tagger:
 def record() -> dict[str, object]:
     models = [model(0), model(1)]
     return generalisation(
-        models[0], stacked(models), scenes=30, groups=(2, 3), objects=(1, 2), iterations=3, batch=20, data=DATA,
+        models[0], stack_weights(models), scenes=30, groups=(2, 3), objects=(1, 2), iterations=3, batch=20, data=DATA,
         standard=(3, 2, 2),
     )  # fmt: skip
 
@@ -45,13 +43,13 @@ def test_the_record_is_json_and_complete(record: dict) -> None:  # type: ignore[
 
 def test_a_cell_is_what_the_evaluation_finds(record: dict) -> None:  # type: ignore[type-arg]
     models = [model(0), model(1)]
-    figures = evaluate_weights(
-        models[0], stacked(models), draw(DATA, 30, 0, 2), groups=3, iterations=3, batch=20
-    ).figures()
+    metrics = evaluate_weights(
+        models[0], stack_weights(models), draw(DATA, 30, 0, 2), groups=3, iterations=3, batch=20
+    ).metrics()
     cell = record["sweep"][3]
     for name in ("ami", "ami_arithmetic", "cost"):
-        np.testing.assert_allclose(cell[name], figures[name], atol=1e-5)
-    np.testing.assert_allclose(record["standard"]["ami"], [seed[1] for seed in figures["ami"]], atol=1e-5)
+        np.testing.assert_allclose(cell[name], metrics[name], atol=1e-5)
+    np.testing.assert_allclose(record["standard"]["ami"], [seed[1] for seed in metrics["ami"]], atol=1e-5)
 
 
 def test_shares_and_subsets_add_up(record: dict) -> None:  # type: ignore[type-arg]
@@ -73,7 +71,7 @@ def test_shares_and_subsets_add_up(record: dict) -> None:  # type: ignore[type-a
 
 def test_worst_scenes_are_the_worst_of_their_kind(record: dict) -> None:  # type: ignore[type-arg]
     ami = evaluate_weights(
-        model(0), stacked([model(0), model(1)]), draw(DATA, 30, 0, 2), groups=3, iterations=2, batch=20
+        model(0), stack_weights([model(0), model(1)]), draw(DATA, 30, 0, 2), groups=3, iterations=2, batch=20
     ).ami
     assert ami is not None
     for seed, kinds in enumerate(record["standard"]["worst"]):
@@ -82,29 +80,3 @@ def test_worst_scenes_are_the_worst_of_their_kind(record: dict) -> None:  # type
             scores = [one["ami"] for one in found]
             assert scores == sorted(scores)
             np.testing.assert_allclose(scores, [ami[seed, 1, one["scene"]] for one in found], atol=1e-5)
-
-
-@pytest.mark.parametrize("norm", ["layer", "batch"])
-def test_a_replay_shows_what_was_evaluated(norm: str) -> None:
-    tagger, scenes = model(2, norm), draw(DATA, 30, 0, 2)
-    _, labels = costs_and_labels(tagger, stacked([tagger]), scenes, groups=3, iterations=2, batch=8, seed=5)
-    grouping = replay(tagger, scenes, [29, 3, 8], groups=3, iterations=2, batch=8, seed=5)
-    assert np.array_equal(grouping.labels.reshape(3, -1), labels[-1][0, [29, 3, 8]].numpy())
-    assert len(grouping.history) == 3
-
-
-def test_permuted_scenes_are_drawn_in_order() -> None:
-    tagger = model(0)
-    plain = Replay(tagger, DATA, 10, 0, 1, 10)
-    moved = Replay(tagger, replace(DATA, permuted=True), 10, 0, 1, 10)
-    assert not np.array_equal(plain.draw(2).x, moved.draw(2).x)
-    for index in (0, 7):
-        shown = [replay.traces(replay.draw(2), [index], 2)[0].x for replay in (plain, moved)]
-        assert np.array_equal(*shown)
-
-
-def test_a_canvas_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="are 20 x 20 here"):
-        Replay(model(0), None, 10, 0, 1, 10)
-    with pytest.raises(ValueError, match="scenes of texture-mnist-2 are 28 x 28 here"):  # before MNIST is looked for
-        Replay(model(0), DataConfig(name="texture-mnist-2"), 10, 0, 1, 10)

@@ -21,13 +21,13 @@ from paper.shipping import LIMITS, VERSIONS, Ship, ship
 from taggernet import pretrained
 from taggernet.config.run import DataConfig
 from taggernet.demo import held_out
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json, read_tensors
 from taggernet.model_io import CARD, WEIGHTS
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,9 +69,9 @@ def test_the_card_holds_the_figures_of_the_stored_weights(run: Path, tmp_path: P
     assert card["record"].endswith("record.json")
     assert str(tmp_path) not in json.dumps(card)
     model = Tagger.load(folder)
-    scenes = split(DataConfig(**card["data"]), "test")
+    scenes = load_split(DataConfig(**card["data"]), "test")
     assert len(scenes) == card["test"]["scenes"] == 100
-    found = evaluate_weights(model, stacked([model]), scenes, groups=3, iterations=5, batch=100).figures()
+    found = evaluate_weights(model, stack_weights([model]), scenes, groups=3, iterations=5, batch=100).metrics()
     for name in ("cost", "ami", "ami_arithmetic", "ari"):
         np.testing.assert_allclose(card["test"]["figures"][name], found[name][0], atol=1e-5)
 
@@ -143,8 +143,8 @@ def test_a_shipped_model_is_as_good_and_as_small_as_its_card_says(name: str) -> 
     model = Tagger.from_pretrained(name)
     scenes, _ = held_out(card["data"], 200)
     found = evaluate_weights(
-        model, stacked([model]), scenes, groups=test["groups"], iterations=5, batch=test["batch"]
-    ).figures()
+        model, stack_weights([model]), scenes, groups=test["groups"], iterations=5, batch=test["batch"]
+    ).metrics()
     few = {"cost": 0.1, "ami": 0.06, "error": 0.06}  # what 200 scenes of few digits may differ by
     assert ("error" in found) == (name == "texture-mnist-2")
     for figure in found.keys() & few.keys():

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
 from taggernet.rng import Key
-from taggernet.tag import BernoulliGroups, GaussianGroups, Grouping, Mapped, Mapping, State, run, start, step
-from taggernet.tag.grouping import features
+from taggernet.tag import BernoulliGroups, GaussianGroups, Grouping, Mapped, Mapping, State, Units, run, start, step
+from taggernet.tag.grouping import batches, features
 
 B, K, N = 3, 4, 6
 V = torch.ones(1, 1, 1)
@@ -131,8 +131,40 @@ def test_numpy_fields() -> None:
     assert without_top.top is None
 
 
+@pytest.mark.parametrize("seeds", [(), (2,)])
+@pytest.mark.parametrize("top", [False, True])
+def test_states_are_cut_and_joined_along_the_batch(seeds: tuple[int, ...], top: bool) -> None:
+    random = torch.Generator().manual_seed(0)
+    parts = [torch.rand(*seeds, 7, K, n, generator=random) for n in (N, N, N, N, 2)]
+    state = State(*parts[:4], top=parts[4] if top else None)
+    cut = [state.rows(0, 3), state.rows(3, 6), state.rows(6, 7)]
+    assert torch.equal(cut[1].z, state.z[..., 3:6, :, :])
+    assert [one.m.shape[-3] for one in cut] == [3, 3, 1]
+    assert (cut[0].top is None) == (not top)
+    joined = State.cat(cut)
+    for one, other in zip(joined, state, strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)
+
+
+def test_a_change_reaches_every_part_of_a_state() -> None:
+    state = grouping().history[0]
+    for after, before in zip(state.map(lambda part: part + 1), state, strict=True):
+        assert torch.equal(after, before + 1)
+    assert state.to(torch.device("meta")).top.device.type == "meta"
+    assert state._replace(top=None).map(torch.neg).top is None
+
+
+def test_batches_cover_the_rows_in_order() -> None:
+    x = torch.arange(7.0)[:, None]
+    found = list(batches(x, 3))
+    assert [first for first, _ in found] == [0, 3, 6]
+    assert torch.equal(torch.cat([part for _, part in found]), x)
+    for first, part in found:
+        assert part[0, 0] == first
+
+
 def test_units_of_the_input_come_back() -> None:
-    out, plain = grouping(scale=(10.0, 4.0)), grouping()
+    out, plain = grouping(units=Units(10.0, 4.0)), grouping()
     torch.testing.assert_close(out.reconstructions, plain.reconstructions * 4 + 10)
     torch.testing.assert_close(out.denoised, plain.denoised * 4 + 10)
     assert torch.equal(out.masks, plain.masks)

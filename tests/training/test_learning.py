@@ -12,7 +12,7 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.datasets import split
+from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights
 
 
@@ -28,14 +28,14 @@ def test_groups_form_within_seconds() -> None:
         runtime=quiet(),
     )
     assert jaxtyping.config.jaxtyping_disable
-    unseen = split(config.data, "test")
+    unseen = load_split(config.data, "test")
 
-    def figures(weights: dict[str, object]) -> tuple[float, float]:
-        found = evaluate_weights(Tagger(config.model), weights, unseen, groups=3, iterations=3).figures()  # type: ignore[arg-type]
+    def metrics(weights: dict[str, object]) -> tuple[float, float]:
+        found = evaluate_weights(Tagger(config.model), weights, unseen, groups=3, iterations=3).metrics()  # type: ignore[arg-type]
         return found["cost"][0][-1], found["ami"][0][-1]
 
-    cost_before, ami_before = figures(initial_weights(config.model, [0], "cpu"))
-    cost_after, ami_after = figures(train(config).weights)
+    cost_before, ami_before = metrics(initial_weights(config.model, [0], "cpu"))
+    cost_after, ami_after = metrics(train(config).weights)
     assert abs(ami_before) < 0.05
     assert ami_after >= 0.3
     assert cost_after < cost_before / 2

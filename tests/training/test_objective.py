@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -45,6 +46,18 @@ def test_every_iteration_has_its_share(model: Tagger, discount: float, shares: t
     found = Objective(model, 2, 3, discount=discount)(Batch(x), NOISE, MASKS)
     assert float(found.total) == pytest.approx(sum(s * c for s, c in zip(shares, costs, strict=True)), rel=1e-5)
     assert float(found.classification) == 0
+
+
+def test_scenes_are_in_the_users_units(model: Tagger) -> None:
+    """The labelled ones too."""
+    x, others, classes = torch.rand(5, 16), torch.rand(5, 16), torch.tensor([[0], [1], [2], [0], [1]])
+    expected = Objective(model, 2, 3, class_cost=1.0)(Batch(x, others, classes), NOISE, MASKS)
+    scaled = Tagger(replace(model.config, offset=-3.0, scale=4.0)).requires_grad_(False)
+    scaled.load_state_dict(model.state_dict())
+    batch = Batch(4 * x - 3, 4 * others - 3, classes)
+    found = Objective(scaled, 2, 3, class_cost=1.0)(batch, NOISE, MASKS)
+    for one, other in zip(found, expected, strict=True):
+        assert float(one) == pytest.approx(float(other), rel=1e-4)
 
 
 def test_labels_of_other_scenes_and_of_the_scenes_themselves(model: Tagger) -> None:

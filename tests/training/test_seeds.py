@@ -34,7 +34,7 @@ def test_each_seed_equals_its_run_alone(norm: str, mode: str, optimiser: dict[st
         )
         for name, weight in alone.weights.items():
             torch.testing.assert_close(together.weights[name][index], weight[0], rtol=1e-3, atol=2e-5, msg=name)
-        assert together.figures["cost"][index] == pytest.approx(alone.figures["cost"][0], rel=1e-4)
+        assert together.metrics["cost"][index] == pytest.approx(alone.metrics["cost"][0], rel=1e-4)
     assert len(set(losses[-1])) == 3, "seeds that are all alike prove nothing"
 
 

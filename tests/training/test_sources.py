@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
-from toys import fixture_digits, shrunk, toy
 
-from taggernet.config.run import Config, DataConfig
-from taggernet.data import Scenes
 from taggernet.rng import Key
-from taggernet.training import datasets, sources
+from taggernet.training import sources
 from taggernet.training.sources import FixedSource, LabelledSource, Part, Rows
 
 
@@ -78,36 +74,6 @@ def test_long_epochs_are_prepared_one_at_a_time() -> None:
     assert [rows.valid_until(step) for step in (0, 599, 600)] == [600, 600, 1200]
 
 
-def source_of(config: Config, part: Part) -> datasets.Source:
-    train = datasets.split(config.data, "train")
-    source = datasets.source(config, torch.device("cpu"), [0, 1], part, train)
-    source.prepare(1)
-    return source
-
-
-@pytest.mark.parametrize("mode", ["fixed", "fresh"])
-def test_ranks_share_the_global_batch(mode: str) -> None:
-    config = toy(mode=mode)
-    whole = source_of(config, Part.of(10)).batch(torch.tensor(1)).x
-    assert whole.shape == (2, 10, 64)
-    parts = [source_of(config, Part.of(10, rank, 5)).batch(torch.tensor(1)).x for rank in range(5)]
-    assert torch.equal(torch.cat(parts, dim=1), whole)
-    assert not torch.equal(whole[0], whole[1]), "each seed draws its own"
-
-
-@pytest.mark.parametrize("name", ["texture-mnist-1-labels-1k", "texture-mnist-2-labels-1k"])
-def test_ranks_share_the_labelled_batch(name: str) -> None:
-    with fixture_digits():
-        config = shrunk(name)
-        whole = source_of(config, Part.of(10)).batch(torch.tensor(1))
-        parts = [source_of(config, Part.of(10, rank, 2)).batch(torch.tensor(1)) for rank in range(2)]
-    assert whole.labelled is not None
-    assert whole.classes is not None
-    assert whole.classes.shape == (2, 10, int(config.data.name[-1]))
-    for field in ("x", "labelled", "classes"):
-        assert torch.equal(torch.cat([getattr(part, field) for part in parts], dim=1), getattr(whole, field))
-
-
 def test_labelled_rows_keep_their_classes() -> None:
     x = numbered(12)
     scenes = FixedSource(numbered(30), Key.of([0]), Part.of(3))
@@ -125,17 +91,6 @@ def test_labelled_rows_keep_their_classes() -> None:
     assert source.valid_until(500) == 1000
 
 
-def test_fresh_texture_scenes_are_drawn_anew() -> None:
-    from dataclasses import replace
-
-    with fixture_digits():
-        config = shrunk("texture-mnist-2")
-        source = source_of(replace(config, data=replace(config.data, mode="fresh")), Part.of(4))
-    first, second = (source.batch(torch.tensor(step)).x for step in range(2))
-    assert first.shape == (2, 4, 784)
-    assert not torch.equal(first, second)
-
-
 def test_a_batch_that_does_not_divide_is_refused() -> None:
     with pytest.raises(ValueError, match="a batch of 10 cannot be shared by 3 processes"):
         Part.of(10, 0, 3)
@@ -144,48 +99,3 @@ def test_a_batch_that_does_not_divide_is_refused() -> None:
 def test_too_few_scenes_for_a_batch_are_refused() -> None:
     with pytest.raises(ValueError, match=r"4 scenes, fewer than a batch of 5: lower optimiser\.batch"):
         FixedSource(numbered(4), Key.of([0]), Part.of(5))
-
-
-# --- splits -------------------------------------------------------------------------------------------------------
-
-
-def test_splits_of_a_users_file_share_no_scene(tmp_path: object) -> None:
-    path = f"{tmp_path}/own.npz"
-    Scenes(np.arange(50.0, dtype=np.float32)[:, None] / 50, kind="real").save(path)
-    config = DataConfig(name=path, train=50, valid=10, test=10)
-    found = {name: set(datasets.split(config, name).x[:, 0].tolist()) for name in ("train", "valid", "test")}
-    assert [len(found[name]) for name in ("train", "valid", "test")] == [40, 5, 5]
-    assert len(set.union(*found.values())) == 50
-
-
-def test_permuted_scenes_are_the_same_scenes_in_another_order() -> None:
-    plain = DataConfig(train=5, size=8, objects=2, style="small")
-    moved = DataConfig(train=5, size=8, objects=2, style="small", permuted=True)
-    a, b = datasets.split(plain, "train"), datasets.split(moved, "train")
-    order = datasets.permutation(moved, 64)
-    assert sorted(order.tolist()) == list(range(64))
-    assert order.tolist() != list(range(64))
-    assert np.array_equal(a.x.reshape(5, -1)[:, order], b.x.reshape(5, -1))
-    assert a.groups is not None
-    assert b.groups is not None
-    assert np.array_equal(a.groups.reshape(5, -1)[:, order], b.groups.reshape(5, -1))
-
-
-def test_fresh_permuted_scenes_use_the_permutation_of_the_split() -> None:
-    from dataclasses import replace
-
-    config = toy()
-    moved = replace(config, data=replace(config.data, permuted=True))
-    a, b = (source_of(c, Part.of(10)).batch(torch.tensor(1)).x for c in (config, moved))
-    assert torch.equal(a[..., torch.from_numpy(datasets.permutation(moved.data, 64))], b)
-
-
-def test_fresh_scenes_of_a_users_file_are_refused() -> None:
-    from dataclasses import replace
-
-    config = toy()
-    with pytest.raises(ValueError, match=r"own\.npz.*use data.mode fixed"):
-        datasets.source(
-            replace(config, data=replace(config.data, name="own.npz")), torch.device("cpu"), [0], Part.of(10),
-            datasets.split(config.data, "train"),
-        )  # fmt: skip

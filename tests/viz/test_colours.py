@@ -1,4 +1,4 @@
-"""Groups are painted in their colours, which everyone can tell apart."""
+"""Groups are painted in their colours, which can be told apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sheet of groups is written, the same every time, with a mask per group."""
+"""A figure of groups is written as PDF and PNG and has a panel for every mask."""
 
 from __future__ import annotations
 

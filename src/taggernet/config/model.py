@@ -8,11 +8,9 @@ from numbers import Real
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
-from torch import Tensor
 
 from taggernet.nets.norm import NormKind
-from taggernet.tag import BernoulliGroups, BitFlip, Corruption, GaussianGroups, GaussianNoise, Likelihood
-from taggernet.tag.likelihood import wide
+from taggernet.tag import BernoulliGroups, BitFlip, Corruption, GaussianGroups, GaussianNoise, Likelihood, Units
 
 MAX_ELEMENTS, MAX_WIDTH, MAX_LEVELS = 10_000_000, 100_000, 100
 LARGEST = 1e6
@@ -141,9 +139,9 @@ class TaggerConfig:
     def elements(self) -> int:
         return math.prod(self.shape)
 
-    def in_units(self, x: Tensor) -> Tensor:
-        """The user's values in the model's units: (x - offset) / scale, as they are where that changes nothing."""
-        return x if (self.offset, self.scale) == (0.0, 1.0) else (wide(x) - self.offset) / self.scale
+    @property
+    def units(self) -> Units:
+        return Units(self.offset, self.scale)
 
     @property
     def corruption(self) -> Corruption:

@@ -10,7 +10,7 @@ from taggernet.fileio import read_json
 from taggernet.model_io import CARD, model_config
 from taggernet.pretrained import card_in, locate
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import BUILT_IN, split
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.run_dir import read_config
 
 
@@ -42,4 +42,4 @@ def own_scenes(model: Tagger | str | Path) -> Scenes | None:
     data = read_config(run).data
     if data.name in BUILT_IN or not Path(data.name).is_file():
         return None
-    return split(data, "test")[:TEST_SCENES]
+    return load_split(data, "test")[:TEST_SCENES]

@@ -22,7 +22,7 @@ from taggernet.data.scenes import Array, check_count
 from taggernet.explorer import scenes
 from taggernet.explorer.scenes import Scene, Source
 from taggernet.rng import Key
-from taggernet.tag import BitFlip, GaussianNoise, Grouping, State
+from taggernet.tag import BitFlip, GaussianNoise, Grouping
 from taggernet.tagger import Tagger
 
 FEWEST_GROUPS, MOST_GROUPS, MOST_ITERATIONS = 2, 8, 10
@@ -137,7 +137,8 @@ class Explorer:
             others = self.source.test.x[:COMPANIONS]
             batch = np.concatenate([batch, others.astype(np.float32)])
         out = self.model.group(batch, settings.groups, settings.iterations, seed=settings.seed)
-        grouping = replace(out, history=tuple(_first(state) for state in out.history))
+        # A copy of the first scene, so that the others can be freed.
+        grouping = replace(out, history=tuple(state.rows(0, 1).map(torch.clone) for state in out.history))
         return Look(scene, x_tilde, grouping, _ami(scene, grouping))
 
     def _corrupted(self, x: Array, settings: Settings) -> Array:
@@ -154,12 +155,6 @@ class Explorer:
         if not self.model.config.classes or state.top is None:
             return None
         return self.model.class_shares(state)[0].numpy()
-
-
-def _first(state: State) -> State:
-    """The state of the batch's first scene, copied so that the others can be forgotten."""
-    z, m, fed, m_pre = (part[:1].clone() for part in (state.z, state.m, state.fed, state.m_pre))
-    return State(z, m, fed, m_pre, None if state.top is None else state.top[:1].clone())
 
 
 def toggled(removed: Sequence[int], group: object, groups: int) -> list[int]:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from taggernet.metrics.arrays import AnyArray, Array, like
+from taggernet.metrics.arrays import AnyArray, ArrayT, like
 from taggernet.metrics.contingency import Contingency, block_size, check_labels, contingencies, entropy
 
 Average = Literal["max", "arithmetic", "min", "geometric"]
@@ -23,8 +23,8 @@ Average = Literal["max", "arithmetic", "min", "geometric"]
 
 
 def adjusted_mutual_information(
-    true: Array, pred: AnyArray, unscored: int | None = 0, average: Average = "max"
-) -> Array:
+    true: ArrayT, pred: AnyArray, unscored: int | None = 0, average: Average = "max"
+) -> ArrayT:
     """Agreement of two labellings of each scene: 1 for the same groups, about 0 for chance.
 
     ``true`` and ``pred`` are integer labels of shape (B, ...), both numpy arrays or both tensors on one
@@ -52,7 +52,7 @@ def agreements(true: Tensor, pred: Tensor, unscored: int | None = 0) -> dict[str
     return {name: torch.cat(scores) for name, scores in found.items()}
 
 
-def adjusted_rand_index(true: Array, pred: AnyArray, unscored: int | None = 0) -> Array:
+def adjusted_rand_index(true: ArrayT, pred: AnyArray, unscored: int | None = 0) -> ArrayT:
     """Agreement over pairs of elements: together or apart in both labellings, corrected for chance.
 
     Arguments and result are those of ``adjusted_mutual_information``.

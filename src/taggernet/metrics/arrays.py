@@ -11,7 +11,7 @@ from torch import Tensor
 
 from taggernet.arrays import check_plain_tensor, check_unmasked
 
-Array = TypeVar("Array", NDArray[Any], Tensor)
+ArrayT = TypeVar("ArrayT", NDArray[Any], Tensor)
 """The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""
 
 _LARGEST = 2**63 - 1
@@ -60,7 +60,7 @@ def signed(name: str, tensor: Tensor) -> Tensor:
     return wider
 
 
-def like(array: Array, result: Tensor) -> Array:
+def like(array: ArrayT, result: Tensor) -> ArrayT:
     """The result as the kind of array that was given."""
     return result if isinstance(array, Tensor) else result.numpy()
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from taggernet.metrics.arrays import AnyArray, Array, like, require_integers, to_tensors
+from taggernet.metrics.arrays import AnyArray, ArrayT, like, require_integers, to_tensors
 
 
-def top1_error(probabilities: Array, classes: AnyArray) -> Array:
+def top1_error(probabilities: ArrayT, classes: AnyArray) -> ArrayT:
     """1 where the highest class is not the true one, else 0; float64 of shape (B,).
 
     ``probabilities`` are (B, C), of which only the order matters; ``classes`` are the true ones, (B,).
@@ -21,17 +21,17 @@ def top1_error(probabilities: Array, classes: AnyArray) -> Array:
     return like(probabilities, (_ranked(scores)[:, 0] != truth).to(torch.float64))
 
 
-def top2_error(probabilities: Array, classes: AnyArray) -> Array:
+def top2_error(probabilities: ArrayT, classes: AnyArray) -> ArrayT:
     """The share (0, 1/2 or 1) of the two true classes missing from the two highest; float64 of shape (B,).
 
     ``classes`` are (B, 2). A scene that shows one class twice gets its top-1 error instead: the second
     highest class has nothing to be right about there.
     """
-    mean: Array = errors_by_digit(probabilities, classes).mean(1)
+    mean: ArrayT = errors_by_digit(probabilities, classes).mean(1)
     return mean
 
 
-def errors_by_digit(probabilities: Array, classes: AnyArray) -> Array:
+def errors_by_digit(probabilities: ArrayT, classes: AnyArray) -> ArrayT:
     """The two parts of ``top2_error``, whose mean it is: 1 where that class is missing; float64 of shape (B, 2)."""
     scores, truth = _check(probabilities, classes, digits=2)
     ranked = _ranked(scores)
@@ -40,7 +40,7 @@ def errors_by_digit(probabilities: Array, classes: AnyArray) -> Array:
     return like(probabilities, torch.where(truth[:, :1] == truth[:, 1:], top1, missing).to(torch.float64))
 
 
-def classification_error(probabilities: Array, classes: AnyArray) -> Array:
+def classification_error(probabilities: ArrayT, classes: AnyArray) -> ArrayT:
     """Top-1 error for classes of shape (B,) or (B, 1), top-2 error for (B, 2)."""
     _, truth = to_tensors(probabilities=probabilities, classes=classes)
     if truth.ndim == 2 and truth.shape[1] == 1:

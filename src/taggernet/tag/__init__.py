@@ -4,6 +4,7 @@ from taggernet.tag.corruption import BitFlip, Corruption, GaussianNoise
 from taggernet.tag.grouping import Grouping, State, run, start, step
 from taggernet.tag.likelihood import BernoulliGroups, GaussianGroups, Likelihood
 from taggernet.tag.mapping import Mapped, Mapping
+from taggernet.tag.units import Units
 
 __all__ = [
     "BernoulliGroups",
@@ -16,6 +17,7 @@ __all__ = [
     "Mapped",
     "Mapping",
     "State",
+    "Units",
     "run",
     "start",
     "step",

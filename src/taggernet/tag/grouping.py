@@ -8,18 +8,19 @@ K is the shape of the state and T the length of ``run``: neither lives in a modu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from taggernet.rng import Key
 from taggernet.tag.likelihood import Likelihood, wide
 from taggernet.tag.mapping import Mapping
+from taggernet.tag.units import SAME_UNITS, Units
 
 ASSIGNED_NEVER = -1e4
 """Mask pre-activation that takes a group out of the softmax (paper, example E2)."""
@@ -38,6 +39,34 @@ class State(NamedTuple):
     """m before its softmax over the groups."""
     top: Float[Tensor, "*S B K C"] | None = None
     """The mapping's topmost representation, if it offers one."""
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> State:
+        """The same change to every tensor."""
+        z, m, fed, m_pre = map(change, self[:4])
+        return State(z, m, fed, m_pre, None if self.top is None else change(self.top))
+
+    def rows(self, first: int, last: int) -> State:
+        """Inputs ``first`` to ``last - 1`` of the batch."""
+        return self.map(lambda part: part.narrow(-3, first, last - first))
+
+    def to(self, device: torch.device) -> State:
+        return self.map(lambda part: part.to(device))
+
+    @staticmethod
+    def cat(states: Sequence[State]) -> State:
+        """The states of several batches as one."""
+
+        def join(parts: list[Tensor]) -> Tensor:
+            return torch.cat(parts, dim=-3)
+
+        tops = [state.top for state in states if state.top is not None]
+        return State(
+            z=join([state.z for state in states]),
+            m=join([state.m for state in states]),
+            fed=join([state.fed for state in states]),
+            m_pre=join([state.m_pre for state in states]),
+            top=join(tops) if tops else None,
+        )
 
 
 def start(batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0) -> State:
@@ -94,6 +123,16 @@ def run(
         yield state
 
 
+def batches(rows: Shaped[Tensor, "n N"], size: int) -> Iterator[tuple[int, Shaped[Tensor, "B N"]]]:
+    """Rows in batches of at most ``size``, each after the index of its first row."""
+    return ((first, rows[first : first + size]) for first in range(0, len(rows), size))
+
+
+def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
+    """The histories of several batches as one."""
+    return tuple(State.cat(states) for states in zip(*histories, strict=True))
+
+
 @dataclass(frozen=True)
 class Grouping:
     """The result for a batch of inputs of shape ``(B, *shape)``, as torch tensors or numpy arrays.
@@ -104,16 +143,12 @@ class Grouping:
     history: tuple[State, ...]
     shape: tuple[int, ...]
     as_numpy: bool = False
-    scale: tuple[float, float] = (0.0, 1.0)
-    """(offset, factor) that takes the model's values back to the input's own units."""
+    units: Units = SAME_UNITS
+    """The input's own, in which reconstructions are given; the history is in the model's."""
 
     def _out(self, tensor: Tensor) -> Any:
         tensor = tensor.reshape(*tensor.shape[:-1], *self.shape)
         return tensor.cpu().numpy() if self.as_numpy else tensor
-
-    def _units(self, tensor: Tensor) -> Tensor:
-        offset, factor = self.scale
-        return tensor if (offset, factor) == (0.0, 1.0) else tensor * factor + offset
 
     @property
     def groups(self) -> int:
@@ -128,7 +163,7 @@ class Grouping:
     @property
     def reconstructions(self) -> Any:
         """z (B, K, *shape): what each group would look like in full, also where it is hidden."""
-        return self._out(self._units(self.history[-1].z))
+        return self._out(self.units.to_user(self.history[-1].z))
 
     @property
     def labels(self) -> Any:
@@ -139,7 +174,7 @@ class Grouping:
     def denoised(self) -> Any:
         """sum_k m_k z_k (B, *shape): the input as the groups together explain it."""
         last = self.history[-1]
-        return self._out(self._units((last.m * last.z).sum(-2)))
+        return self._out(self.units.to_user((last.m * last.z).sum(-2)))
 
     @property
     def top(self) -> Any:

@@ -22,7 +22,7 @@ IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
 
 
-def split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
+def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
     """The scenes of a split (train, valid, test), with the configuration's permutation applied.
 
     ``given`` are scenes in memory, to be split like a user's file.
@@ -36,7 +36,7 @@ def split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
     else:
         images, labels = digits_of(config, name)
         scenes = data.texture_mnist(int(config.name[-1]), name, config.seed, images=images, labels=labels)[:count]
-    return permuted(scenes, config) if config.permuted else scenes
+    return permute_elements(scenes, config) if config.permuted else scenes
 
 
 def digits_of(config: DataConfig, name: str) -> tuple[Array, Array]:
@@ -50,7 +50,7 @@ def training_set(config: Config, given: Scenes | None = None) -> Scenes | LazyRo
         own = own_rows(config.data, "train", given)
         if own.data.nbytes > config.runtime.resident * 2**20:
             return own
-    return split(config.data, "train", given)
+    return load_split(config.data, "train", given)
 
 
 def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> LazyRows:
@@ -73,7 +73,7 @@ def permutation(config: DataConfig, elements: int) -> np.ndarray[tuple[int], np.
     return Key.of(config.seed).fold("elements").permutation(elements).numpy()
 
 
-def permuted(scenes: Scenes, config: DataConfig) -> Scenes:
+def permute_elements(scenes: Scenes, config: DataConfig) -> Scenes:
     shape = scenes.x.shape
     order = permutation(config, int(np.prod(shape[1:])))
     moved = scenes.x.reshape(len(scenes), -1)[:, order].reshape(shape)
@@ -85,20 +85,20 @@ def permuted(scenes: Scenes, config: DataConfig) -> Scenes:
 
 def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | LazyRows) -> Source:
     """Training batches for all seeds, on the device."""
-    key, model = Key.of(seeds, device), config.model
+    key = Key.of(seeds, device)
     own = config.data.name not in BUILT_IN
     wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
-    chosen = _labelled(config, train, part) if wanted else None
+    chosen = _labelled_rows(config, train, part) if wanted else None
     if isinstance(train, LazyRows):
-        order = permutation(config.data, model.elements) if config.data.permuted else None
-        rows = StreamedRows(train, np.arange(len(train)), model, key.fold("order"), part, order)
+        order = permutation(config.data, config.model.elements) if config.data.permuted else None
+        rows = StreamedRows(train, np.arange(len(train)), key.fold("order"), part, order)
         with_labels = None
         if chosen is not None:
-            with_labels = StreamedRows(train, chosen, model, key.fold("labelled order"), part, order)
+            with_labels = StreamedRows(train, chosen, key.fold("labelled order"), part, order)
         return StreamedSource(rows, with_labels)
     if config.data.mode == "fresh":
         return _fresh_source(config, key, part)
-    x = model.in_units(_rows(train, device))
+    x = _rows(train, device)
     if chosen is None or train.classes is None:
         return FixedSource(x, key.fold("order"), part)
     classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
@@ -112,7 +112,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
 def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
     device = key.word.device
-    draw = fresh_scenes(config.data, device)
+    draw = fresh_draw(config.data, device)
     unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
         return unlabelled
@@ -120,11 +120,11 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
     few = data.labelled_subset(labels, config.data.labels, config.data.seed, config.model.classes)
-    labelled = FreshSource(fresh_scenes(config.data, device, few), key.fold("labelled scenes"), part)
+    labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
 
-def _labelled(config: Config, train: Scenes | LazyRows, part: Part) -> Array:
+def _labelled_rows(config: Config, train: Scenes | LazyRows, part: Part) -> Array:
     """The labelled scenes: as many as asked, of a user's data all; fewer than a batch are repeated to fill one."""
     classes, labels = train.classes, config.data.labels
     if classes is None:
@@ -146,7 +146,7 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
-def fresh_scenes(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
+def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
     if config.name == "shapes":
         table = data.placements(config.size, config.style, device)

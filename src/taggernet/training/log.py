@@ -139,7 +139,7 @@ def _close(file: Any, failing: bool) -> None:
             raise
 
 
-class Board:
+class TensorBoard:
     """Tensorboard's copy of the records: one curve per figure and seed."""
 
     def __init__(self, folder: Path, step: int, enabled: bool) -> None:
@@ -149,13 +149,13 @@ class Board:
 
             self._writer = SummaryWriter(str(folder), purge_step=step)
 
-    def write(self, step: int, figures: dict[str, list[float]], seeds: list[int]) -> None:
+    def write(self, step: int, metrics: dict[str, list[float]], seeds: list[int]) -> None:
         if self._writer is not None:
-            for name, values in figures.items():
+            for name, values in metrics.items():
                 for seed, value in zip(seeds, values, strict=True):
                     self._writer.add_scalar(f"{name}/seed {seed}", value, step)
 
-    def __enter__(self) -> Board:
+    def __enter__(self) -> TensorBoard:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -165,14 +165,14 @@ class Board:
 
 @runtime_checkable
 class Bar(Protocol):
-    def __call__(self, step: int, **figures: str) -> None: ...
+    def __call__(self, step: int, **values: str) -> None: ...
 
 
 @contextmanager
 def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> Iterator[Bar]:
     """A bar with loss, a metric of the validation, updates per second and the time left."""
     if not enabled:
-        yield lambda step, **figures: None
+        yield lambda step, **values: None
         return
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -188,7 +188,7 @@ def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> I
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("training", total=total, completed=done, loss="-", metric="-", rate="")
 
-        def update(step: int, **figures: Any) -> None:
-            progress.update(task, completed=step, **figures)
+        def update(step: int, **values: Any) -> None:
+            progress.update(task, completed=step, **values)
 
         yield update

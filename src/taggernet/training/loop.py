@@ -17,7 +17,7 @@ from torch import Tensor
 
 from taggernet.config.run import Config
 from taggernet.data import Scenes
-from taggernet.evaluation import Figures, evaluate_weights, stacked
+from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
@@ -30,7 +30,7 @@ from taggernet.training.distributed import (
     world,
 )
 from taggernet.training.failures import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
-from taggernet.training.log import Board, Records
+from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
@@ -41,13 +41,13 @@ from taggernet.training.validation import check_data
 
 @dataclass(frozen=True)
 class Run:
-    """What training leaves: the weights of all seeds and the last figures on validation."""
+    """What training leaves: the weights of all seeds and the last metrics on validation."""
 
     config: Config
     weights: dict[str, Tensor]
     step: int
     seconds: float
-    figures: Figures
+    metrics: Metrics
     folder: Path | None = None
 
     @property
@@ -132,13 +132,13 @@ class _Training(UpdateLoop):
         self.saved: int | None = None
         """The update after which the newest whole checkpoint was written."""
         self.records: Records | None = None
-        self.board: Board | None = None
-        self.figures: Figures = {}
+        self.board: TensorBoard | None = None
+        self.metrics: Metrics = {}
         """The last on validation."""
         self.state, unlogged = self._state(start)
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
-        self.valid = datasets.split(config.data, "valid", scenes)
+        self.valid = datasets.load_split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         if ranks.size > 1:
@@ -188,7 +188,7 @@ class _Training(UpdateLoop):
 
     def _first_phase(self) -> dict[str, Tensor]:
         start = Path(self.config.start_from)
-        return stacked([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
+        return stack_weights([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
 
     def run(self) -> Run:
         config, state = self.config, self.state
@@ -202,7 +202,7 @@ class _Training(UpdateLoop):
         if not self.finished:
             kept = f": run the same command to go on from {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
-        return Run(config, dict(state.evaluated), state.step, seconds, self.figures, self.path)
+        return Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path)
 
     # --- what is written ---------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class _Training(UpdateLoop):
         if self.path is not None and self.ranks.main:
             with self._writing("the records"):
                 self.records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
-                board = Board(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+                board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
                 self.board = stack.enter_context(board)
 
     def log(self, costs: Tensor) -> None:
@@ -226,24 +226,24 @@ class _Training(UpdateLoop):
         means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
         self._record(means, means)
 
-    def _record(self, figures: dict[str, Any], curves: dict[str, list[float]]) -> None:
+    def _record(self, metrics: dict[str, Any], curves: dict[str, list[float]]) -> None:
         if self.records is not None and self.board is not None:
             with self._writing("a record"):
-                self.records.write({"step": self.state.step, "time": time.time(), **figures})
+                self.records.write({"step": self.state.step, "time": time.time(), **metrics})
                 self.board.write(self.state.step, curves, self.seeds)
 
     def evaluate(self) -> float | None:
         config, scenes = self.config, self.valid[: self.runtime.evaluate_scenes]
         if not self.ranks.main or not len(scenes):
             return None
-        figures = evaluate_weights(
+        metrics = evaluate_weights(
             self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
-        ).figures()  # fmt: skip
-        curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in figures.items()}
-        self._record({"valid": figures}, curves)
-        self.figures = figures
-        return sum(curves["valid ami"]) / len(self.seeds) if "ami" in figures else None
+        ).metrics()  # fmt: skip
+        curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
+        self._record({"valid": metrics}, curves)
+        self.metrics = metrics
+        return sum(curves["valid ami"]) / len(self.seeds) if "ami" in metrics else None
 
     def save(self) -> None:
         if self.path is not None and self.ranks.main:

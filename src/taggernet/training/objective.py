@@ -72,7 +72,7 @@ class Objective(nn.Module):
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
         """``first`` is the index of the batch's first scene in the global batch."""
         model = self.model
-        x_tilde = model.corruption.apply(batch.x, noise, first)
+        x_tilde = model.corrupt(batch.x, noise, first)
         start = model.start(batch.x.shape[-2], self.groups, masks, first)
         both = batch.classes is not None and batch.labelled is None
         states = list(
@@ -112,7 +112,7 @@ class Objective(nn.Module):
 
     def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
         """The state of the last iteration on corrupted labelled scenes."""
-        x_tilde = self.model.corruption.apply(x, noise, first)
+        x_tilde = self.model.corrupt(x, noise, first)
         state = self.model.start(x.shape[-2], self.groups, masks, first)
         *_, last = self._iterate(x_tilde, state, noise, first)
         return last

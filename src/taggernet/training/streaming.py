@@ -7,10 +7,11 @@ The order of the rows is that of ``Rows``, so a run has the same batches whether
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from taggernet.config.model import TaggerConfig
 from taggernet.data.lazy import LazyRows
 from taggernet.data.scenes import Array
 from taggernet.rng import Key
@@ -24,13 +25,11 @@ class StreamedRows:
     ``order`` permutes the elements of a scene.
     """
 
-    def __init__(
-        self, own: LazyRows, chosen: Array, model: TaggerConfig, key: Key, part: Part, order: Array | None = None
-    ) -> None:
-        self.own, self.model, self.order = own, model, order
+    def __init__(self, own: LazyRows, chosen: Array, key: Key, part: Part, order: Array | None = None) -> None:
+        self.own, self.order = own, order
         self.numbers = Rows((torch.from_numpy(chosen),), Key(key.word.cpu()), part)
         device, shape = key.word.device, (*key.word.shape, part.count)
-        self.x = torch.zeros(*shape, model.elements, device=device)
+        self.x = torch.zeros(*shape, math.prod(own.data.shape), device=device)
         self.classes = None if own.classes is None else torch.from_numpy(own.classes).reshape(len(own), -1)
         digits = 0 if self.classes is None else self.classes.shape[1]
         self.shown = torch.zeros(*shape, digits, dtype=torch.int64, device=device)
@@ -39,7 +38,7 @@ class StreamedRows:
         self.numbers.prepare(step)
         (index,) = self.numbers.draw(torch.tensor(step))
         x = torch.from_numpy(self.own.take(index.numpy())).reshape(self.x.shape)
-        self.x.copy_(self.model.in_units(x if self.order is None else x[..., self.order]))
+        self.x.copy_(x if self.order is None else x[..., self.order])
         if self.classes is not None:
             self.shown.copy_(self.classes[index])
 

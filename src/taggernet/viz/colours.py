@@ -8,13 +8,10 @@ are ink on white paper; real-valued ones are grey.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from jaxtyping import Float
 
-Array = npt.NDArray[Any]
+from taggernet.data.scenes import Array
 
 GROUP_COLOURS = (
     "#E69F00",  # orange

@@ -16,11 +16,11 @@ def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows
     """Rows of scenes: the input, its groups in colour, and the mask of every group."""
     count = min(rows, len(scenes))
     traces = [Trace.of(scenes, grouping, i) for i in range(count)]
-    size, margin, header, split = 0.72, 0.08, 0.22, 0.12
-    width = 2 * margin + (2 + grouping.groups) * (size + GAP) - GAP + split
+    size, margin, header, apart = 0.72, 0.08, 0.22, 0.12
+    width = 2 * margin + (2 + grouping.groups) * (size + GAP) - GAP + apart
     with style():
         sheet = Sheet(width, 2 * margin + header + count * (size + GAP) - GAP)
-        lefts = [margin + c * (size + GAP) + (split if c > 1 else 0) for c in range(2 + grouping.groups)]
+        lefts = [margin + c * (size + GAP) + (apart if c > 1 else 0) for c in range(2 + grouping.groups)]
         masks = [rf"$\mathbf{{m}}_{{{k + 1}}}$" for k in range(grouping.groups)]
         for at, title in zip(lefts, ["input", "groups", *masks], strict=True):
             sheet.text(at + size / 2, margin + header - 0.1, title, ha="center")

@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,9 +23,10 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from taggernet.data import Scenes
+from taggernet.data.scenes import Array
 from taggernet.fileio import make_folder
 from taggernet.tag import Grouping
-from taggernet.viz.colours import FAINT, INK, Array, grey, group_colour, ink, paint, tint
+from taggernet.viz.colours import FAINT, INK, grey, group_colour, ink, paint, tint
 
 GAP = 0.05
 SMALL, NORMAL = 7.0, 8.0
@@ -122,14 +124,12 @@ class Trace:
         if len(shape) != 2:
             raise ValueError(f"scenes have shape {shape}, but only images (height, width) can be drawn")
         back = np.arange(shape[0] * shape[1]) if order is None else np.argsort(order)
-        z, m = (
-            np.stack([getattr(state, name)[index].float().cpu().numpy()[..., back] for state in grouping.history])
-            for name in ("z", "m")
-        )
-        offset, factor = grouping.scale
-        images = (-1, z.shape[1], *shape)
+        z = grouping.units.to_user(torch.stack([state.z[index] for state in grouping.history]))
+        m = torch.stack([state.m[index] for state in grouping.history])
         x = np.asarray(scenes.x[index]).reshape(-1)[back].reshape(shape).astype(float)
-        return Trace(x, (z * factor + offset).reshape(images), m.reshape(images), scenes.kind == "real")
+        images = (-1, grouping.groups, *shape)
+        z_images, m_images = (part.float().cpu().numpy()[..., back].reshape(images) for part in (z, m))
+        return Trace(x, z_images, m_images, scenes.kind == "real")
 
     @property
     def limits(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Figures as a table in the terminal.
+"""Metrics as a table in the terminal.
 
 # S seeds · T iterations
 """
@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 
-def show(figures: dict[str, Any], title: str, console: Console | None = None) -> None:
-    """Mean and spread over seeds, a column per iteration; ``figures`` maps names to (S, T) nested lists."""
+def show(metrics: dict[str, Any], title: str, console: Console | None = None) -> None:
+    """Mean and spread over seeds, a column per iteration; ``metrics`` maps names to (S, T) nested lists."""
     console = console or Console()
     table = Table()
     table.add_column("after iteration")
-    count = len(next(iter(figures.values()))[0])
+    count = len(next(iter(metrics.values()))[0])
     for i in range(count):
         table.add_column(str(i + 1), justify="right")
-    for name, per_seed in figures.items():
+    for name, per_seed in metrics.items():
         cells = []
         for i in range(count):
             values = [seed[i] for seed in per_seed]

@@ -17,7 +17,7 @@ from paper.baselines import BASELINES, BaselineConfig, baseline, fresh, quick, r
 from paper.baselines.classifiers import population_moments
 from paper.baselines.model import errors, initial_weights, network
 from paper.baselines.recipes import shorthand
-from paper.baselines.sources import known_scenes, source, split, with_labels
+from paper.baselines.sources import known_scenes, load_split, source, with_labels
 from paper.baselines.whitening import Whitening
 from taggernet.config.run import OptimiserConfig
 from taggernet.data import Scenes, fixture_digits, texture_mnist
@@ -63,17 +63,17 @@ def test_scenes_are_those_of_tagger() -> None:
     config = toy("mlp-texture-mnist-2-1k")
     images, labels = fixture_digits("train")
     expected = texture_mnist(2, "train", images=images, labels=labels)
-    found = split(config, "train")
+    found = load_split(config, "train")
     np.testing.assert_array_equal(found.x, expected.x)
     np.testing.assert_array_equal(np.asarray(found.classes), np.asarray(expected.classes))
-    shuffled = split(replace(config, permuted=True), "train")
+    shuffled = load_split(replace(config, permuted=True), "train")
     assert not np.array_equal(shuffled.x, found.x)
     np.testing.assert_array_equal(np.sort(shuffled.x.reshape(400, -1)), np.sort(found.x.reshape(400, -1)))
 
 
 def test_few_labels_are_balanced_and_all_are_all() -> None:
     config = toy("mlp-texture-mnist-1-1k")
-    classes = split(config, "train").classes
+    classes = load_split(config, "train").classes
     assert classes is not None
     assert np.bincount(classes[with_labels(config, classes)]).tolist() == [10] * 10
     assert with_labels(replace(config, labels=400), classes).tolist() == list(range(400))
@@ -91,7 +91,7 @@ def test_labelled_batches_hold_only_what_has_labels(
     config = toy(
         f"ladder-texture-mnist-{digits}-1k", labelled=labelled, unlabelled=unlabelled, permuted=permuted, seeds=3
     )
-    train = split(config, "train")
+    train = load_split(config, "train")
     batches = source(config, train, CPU)
     batches.prepare(0)
     batch = batches.batch(torch.tensor(2))
@@ -110,7 +110,7 @@ def test_labelled_batches_hold_only_what_has_labels(
 
 def test_supervised_batches_have_no_unlabelled_scenes() -> None:
     config = toy("mlp-texture-mnist-1-1k")
-    batches = source(config, split(config, "train"), CPU)
+    batches = source(config, load_split(config, "train"), CPU)
     batches.prepare(0)
     batch = batches.batch(torch.tensor(0))
     assert batch.labelled is None
@@ -124,7 +124,7 @@ def test_supervised_batches_have_no_unlabelled_scenes() -> None:
 )
 def test_only_the_ladder_knows_scenes_without_labels(name: str, labelled: Any, expected: int) -> None:
     config = toy(f"{name}-texture-mnist-1-1k", labelled=labelled, statistics=64)
-    train = split(config, "train")
+    train = load_split(config, "train")
     known = known_scenes(config, train, CPU)
     assert known.shape == (expected, 784)
     if labelled == "fixed" and name != "ladder":
@@ -171,10 +171,10 @@ def test_whitening_is_of_the_scenes_that_the_method_knows(name: str, monkeypatch
     """The same run on scenes that were whitened beforehand."""
     config = toy(name, seeds=1, select="last", whiten=0.0)
     whitened = run_baseline(replace(config, whiten=0.5), progress=False)
-    by_hand = Whitening.of(known_scenes(config, split(config, "train"), CPU), 0.5)
+    by_hand = Whitening.of(known_scenes(config, load_split(config, "train"), CPU), 0.5)
 
     def beforehand(config: BaselineConfig, part: str) -> Scenes:
-        scenes = split(config, part)
+        scenes = load_split(config, part)
         x = by_hand(torch.from_numpy(scenes.x).reshape(len(scenes), -1)).reshape(scenes.x.shape)
         return replace(scenes, x=x.numpy())
 
@@ -209,7 +209,7 @@ def test_best_keeps_each_seed_where_validation_was_lowest() -> None:
 def test_errors_are_the_share_of_wrong_digits() -> None:
     """Untrained weights, the same computation by hand."""
     config = toy("mlp-texture-mnist-2-50k")
-    model, scenes = network(config), split(config, "valid")
+    model, scenes = network(config), load_split(config, "valid")
     weights = initial_weights(model, [0, 1], CPU)
     x = torch.from_numpy(scenes.x).reshape(len(scenes), -1)
     population = population_moments(model, weights, x)
@@ -267,7 +267,7 @@ import torch
 from dataclasses import replace
 from paper.baselines import baseline, quick
 from paper.baselines.model import ClassifierObjective, initial_weights, network
-from paper.baselines.sources import source, split
+from paper.baselines.sources import source, load_split
 from taggernet.rng import Key
 from taggernet.training.sources import Part
 from taggernet.training.update import TrainState, Update
@@ -275,7 +275,7 @@ from taggernet.training.update import TrainState, Update
 config = replace(quick(baseline("ladder-texture-mnist-2-1k-fresh")), widths=(20, 10), lambdas=(), permuted=True)
 model, device = network(config), torch.device("cpu")
 state = TrainState.fresh(initial_weights(model, config.seed_list, device), ema=False)
-batches = source(config, split(config, "train"), device)
+batches = source(config, load_split(config, "train"), device)
 update = Update(ClassifierObjective(model), batches, state, config.optimiser, Key.of(config.seed_list), Part.of(20))
 batches.prepare(0)
 plain = update._cost(update.live, update.step)

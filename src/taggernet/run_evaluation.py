@@ -1,4 +1,4 @@
-"""A finished run, looked at: the figures of all its seeds on a split, with K, T and the number of objects at will."""
+"""Evaluate a finished run: the metrics of all its seeds on a split, with any K, T and number of objects."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from taggernet.data.scenes import check_count
-from taggernet.evaluation import evaluate_weights, stacked
+from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS, Tagger
-from taggernet.training.datasets import BUILT_IN
-from taggernet.training.datasets import split as scenes_of
+from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import models_of, read_config
@@ -46,12 +45,12 @@ def evaluate(
     loaded = [Tagger.load(path, chosen) for path in models]
     k = config.test_groups if groups is None else groups
     t = config.test_iterations if iterations is None else iterations
-    figures = evaluate_weights(
-        Tagger(config.model).to(chosen), stacked(loaded), scenes_of(data, split), groups=k, iterations=t,
+    metrics = evaluate_weights(
+        Tagger(config.model).to(chosen), stack_weights(loaded), load_split(data, split), groups=k, iterations=t,
         batch=config.evaluation_batch,
-    ).figures()  # fmt: skip
+    ).metrics()  # fmt: skip
     return {
         "run": str(folder), "recipe": config.recipe, "split": split, "groups": k, "iterations": t,
         "objects": data.objects if data.name == "shapes" else None, "seeds": [p.name for p in models],
-        "environment": environment(), "figures": figures,
+        "environment": environment(), "figures": metrics,
     }  # fmt: skip

@@ -1,0 +1,207 @@
+"""Splits and training batches of a configuration: which scenes, in which units, which of them with labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from own_files import sensors, write
+from toys import fixture_digits, records, shrunk, toy
+
+from taggernet import data
+from taggernet.config.run import Config, DataConfig
+from taggernet.data import Scenes
+from taggernet.recipes import recipe
+from taggernet.rng import Key
+from taggernet.training import datasets, train
+from taggernet.training.auto_config import config_for
+from taggernet.training.datasets import _labelled_rows, load_split, own_rows, source, training_set
+from taggernet.training.objective import Batch
+from taggernet.training.sources import Part
+
+# --- splits -------------------------------------------------------------------------------------------------------
+
+
+def test_splits_of_a_users_file_share_no_scene(tmp_path: object) -> None:
+    path = f"{tmp_path}/own.npz"
+    Scenes(np.arange(50.0, dtype=np.float32)[:, None] / 50, kind="real").save(path)
+    config = DataConfig(name=path, train=50, valid=10, test=10)
+    found = {name: set(datasets.load_split(config, name).x[:, 0].tolist()) for name in ("train", "valid", "test")}
+    assert [len(found[name]) for name in ("train", "valid", "test")] == [40, 5, 5]
+    assert len(set.union(*found.values())) == 50
+
+
+def test_permuted_scenes_are_the_same_scenes_in_another_order() -> None:
+    plain = DataConfig(train=5, size=8, objects=2, style="small")
+    moved = DataConfig(train=5, size=8, objects=2, style="small", permuted=True)
+    a, b = datasets.load_split(plain, "train"), datasets.load_split(moved, "train")
+    order = datasets.permutation(moved, 64)
+    assert sorted(order.tolist()) == list(range(64))
+    assert order.tolist() != list(range(64))
+    assert np.array_equal(a.x.reshape(5, -1)[:, order], b.x.reshape(5, -1))
+    assert a.groups is not None
+    assert b.groups is not None
+    assert np.array_equal(a.groups.reshape(5, -1)[:, order], b.groups.reshape(5, -1))
+
+
+def test_splits_are_apart_and_whole(tmp_path: Path) -> None:
+    config = config_for(write(tmp_path / "my.npz", sensors())).data
+    parts = [own_rows(config, name).rows for name in ("train", "valid", "test")]
+    assert [len(part) for part in parts] == [48, 6, 6]
+    assert sorted(np.concatenate(parts)) == list(range(60))
+    held = load_split(config, "test")
+    np.testing.assert_array_equal(held.x, sensors()["x"][parts[2]].astype(np.float32))
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["fixed", "fresh"])
+def test_training_and_evaluation_use_the_same_units(mode: str, tmp_path: Path) -> None:
+    """At a learning rate of almost nothing both measure the cost of the same model on the same kind of scenes."""
+    config = shrunk("texture-mnist-1", updates=5)
+    config = replace(
+        config,
+        model=replace(config.model, offset=-3.0, scale=0.25),
+        data=replace(config.data, mode=mode),
+        optimiser=replace(config.optimiser, lr=1e-12, batch=20),
+        runtime=replace(config.runtime, evaluate_scenes=20),
+        test_iterations=config.iterations,
+        test_groups=config.groups,
+    )
+    with fixture_digits():
+        run = train(config, tmp_path)
+    trained = [record["loss"][0] for record in records(tmp_path) if "loss" in record]
+    evaluated = run.metrics["cost"][0]
+    assert sum(trained) / len(trained) == pytest.approx(sum(evaluated) / len(evaluated), rel=0.1)
+
+
+def source_of(config: Config, part: Part) -> datasets.Source:
+    train = datasets.load_split(config.data, "train")
+    source = datasets.source(config, torch.device("cpu"), [0, 1], part, train)
+    source.prepare(1)
+    return source
+
+
+@pytest.mark.parametrize("mode", ["fixed", "fresh"])
+def test_ranks_share_the_global_batch(mode: str) -> None:
+    config = toy(mode=mode)
+    whole = source_of(config, Part.of(10)).batch(torch.tensor(1)).x
+    assert whole.shape == (2, 10, 64)
+    parts = [source_of(config, Part.of(10, rank, 5)).batch(torch.tensor(1)).x for rank in range(5)]
+    assert torch.equal(torch.cat(parts, dim=1), whole)
+    assert not torch.equal(whole[0], whole[1]), "each seed draws its own"
+
+
+@pytest.mark.parametrize("name", ["texture-mnist-1-labels-1k", "texture-mnist-2-labels-1k"])
+def test_ranks_share_the_labelled_batch(name: str) -> None:
+    with fixture_digits():
+        config = shrunk(name)
+        whole = source_of(config, Part.of(10)).batch(torch.tensor(1))
+        parts = [source_of(config, Part.of(10, rank, 2)).batch(torch.tensor(1)) for rank in range(2)]
+    assert whole.labelled is not None
+    assert whole.classes is not None
+    assert whole.classes.shape == (2, 10, int(config.data.name[-1]))
+    for field in ("x", "labelled", "classes"):
+        assert torch.equal(torch.cat([getattr(part, field) for part in parts], dim=1), getattr(whole, field))
+
+
+def test_fresh_texture_scenes_are_drawn_anew() -> None:
+    with fixture_digits():
+        config = shrunk("texture-mnist-2")
+        source = source_of(replace(config, data=replace(config.data, mode="fresh")), Part.of(4))
+    first, second = (source.batch(torch.tensor(step)).x for step in range(2))
+    assert first.shape == (2, 4, 784)
+    assert not torch.equal(first, second)
+
+
+def test_fresh_permuted_scenes_use_the_permutation_of_the_split() -> None:
+    config = toy()
+    moved = replace(config, data=replace(config.data, permuted=True))
+    a, b = (source_of(c, Part.of(10)).batch(torch.tensor(1)).x for c in (config, moved))
+    assert torch.equal(a[..., torch.from_numpy(datasets.permutation(moved.data, 64))], b)
+
+
+def test_fresh_scenes_of_a_users_file_are_refused() -> None:
+    config = toy()
+    with pytest.raises(ValueError, match=r"own\.npz.*use data.mode fixed"):
+        datasets.source(
+            replace(config, data=replace(config.data, name="own.npz")), torch.device("cpu"), [0], Part.of(10),
+            datasets.load_split(config.data, "train"),
+        )  # fmt: skip
+
+
+# --- labels -------------------------------------------------------------------------------------------------------
+
+
+def scenes(classes: list[int]) -> Scenes:
+    return Scenes(np.zeros((len(classes), 4), np.float32), None, np.array(classes), "real")
+
+
+@pytest.mark.parametrize("labels", [40, 50_000])
+def test_all_labels_are_used_though_classes_are_not_balanced(labels: int) -> None:
+    config = recipe("texture-mnist-1-labels-50k")
+    config = replace(config, data=replace(config.data, labels=labels))
+    uneven = scenes([0] * 3 + [c for c in range(1, 10) for _ in range(4)] + [9])
+    assert np.array_equal(_labelled_rows(config, uneven, Part.of(10)), np.arange(40))
+
+
+def test_some_labels_are_balanced() -> None:
+    config = recipe("texture-mnist-1-labels-1k")
+    config = replace(config, data=replace(config.data, labels=20))
+    even = scenes([c for c in range(10) for _ in range(5)])
+    chosen = _labelled_rows(config, even, Part.of(10))
+    assert np.bincount(np.asarray(even.classes)[chosen]).tolist() == [2] * 10
+
+
+def fresh(labels: int) -> Config:
+    config = recipe("texture-mnist-2-labels-1k")
+    drawn = replace(config.data, mode="fresh", labels=labels, digits="fixture", train=50)
+    return replace(config, data=drawn, seeds=2, optimiser=replace(config.optimiser, batch=20))
+
+
+def batch_of(config: Config, step: int = 3) -> Batch:
+    made = source(config, torch.device("cpu"), [0, 1], Part.of(20), training_set(config))
+    made.prepare(step)
+    return made.batch(torch.tensor(step))
+
+
+def test_labelled_fresh_scenes_are_made_of_the_labelled_digits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    draw = data.fresh_texture_mnist
+
+    def watched(key: Key, images: torch.Tensor, labels: torch.Tensor, *rest: object) -> object:
+        used.append((images.numpy(), labels.numpy()))
+        return draw(key, images, labels, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(data, "fresh_texture_mnist", watched)
+    few = batch_of(fresh(10))
+    assert few.labelled is not None
+    assert few.classes is not None
+    assert few.x.shape == few.labelled.shape == (2, 20, 784)
+    assert few.classes.shape == (2, 20, 2)
+    assert not torch.equal(few.x, few.labelled)
+    assert not torch.equal(few.classes[0], few.classes[1])
+    images, labels = data.fixture_digits("train")
+    allowed = data.labelled_subset(labels, 10)
+    by_size = sorted(used, key=lambda pair: len(pair[0]))
+    assert [len(pictures) for pictures, _ in by_size] == [10, len(images)]
+    assert sorted(by_size[0][1]) == list(range(10)), "one of each class"
+    assert np.array_equal(by_size[0][0], images[allowed])
+
+
+def test_fresh_scenes_that_all_have_labels_are_used_for_both_costs() -> None:
+    every = batch_of(fresh(50_000))
+    assert every.labelled is None
+    assert every.classes is not None
+    assert every.classes.shape == (2, 20, 2)
+
+
+def test_fresh_scenes_are_the_same_with_and_without_labels() -> None:
+    config = fresh(50_000)
+    without = replace(config, class_cost=0.0)
+    assert torch.equal(batch_of(config).x, batch_of(without).x)
+    assert batch_of(without).classes is None

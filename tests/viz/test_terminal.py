@@ -1,0 +1,31 @@
+"""Metrics as a table: mean and spread over seeds, a column per iteration."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from taggernet.viz.terminal import show
+
+
+def shown(metrics: dict[str, list[list[float]]]) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    show(metrics, "a title", console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_mean_and_spread_over_seeds() -> None:
+    text = shown({"cost": [[0.1, 0.3], [0.2, 0.5]], "ami_arithmetic": [[0.5, 0.5], [0.5, 0.5]]})
+    assert text.startswith("a title")
+    (cost,) = (line for line in text.splitlines() if "cost" in line)
+    assert "0.150 ± 0.071" in cost
+    assert "0.400 ± 0.141" in cost
+    assert "ami arithmetic" in text
+
+
+def test_one_seed_has_no_spread_and_zero_no_minus() -> None:
+    text = shown({"ami": [[-0.0001, 1.0]]})
+    assert "±" not in text
+    assert "-0.000" not in text
+    assert "1.000" in text
