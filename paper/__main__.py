@@ -18,7 +18,7 @@ from paper.baselines.sweep import errors_by_setting, sweep
 from paper.rc import RCRun, run_rc
 from paper.reproduce import Figure4, Figure5, Table1, Table2
 from paper.shipping import Ship
-from taggernet.errors import told_in_a_sentence
+from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, read_json, write_json
 
 INTERRUPTED = 130
@@ -122,7 +122,7 @@ def main(argv: list[str] | None = None) -> int:
         COMMANDS, prog="python -m paper", description="The paper's experiments.", args=argv, config=options
     )
     try:
-        with told_in_a_sentence():
+        with exit_on_user_error():
             command()
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -82,4 +82,4 @@ def replay(
         x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1)
         states = model.states(x, groups, iterations, key, first)
         histories.append([state.rows(index - first, index - first + 1).to(cpu) for state in states])
-    return Grouping(join_histories(histories), scenes.shape, as_numpy=True, units=model.config.units)
+    return Grouping(join_histories(histories), scenes.shape, as_numpy=True, units=model.units)

@@ -17,8 +17,9 @@ from typing import Any
 from taggernet.config.run import Config, to_json
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json
-from taggernet.model_io import WEIGHTS, load_model, save_model
-from taggernet.pretrained import SHIPPED, card_in, locate
+from taggernet.model_io import WEIGHTS, read_card
+from taggernet.pretrained import SHIPPED, locate
+from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
@@ -71,10 +72,10 @@ def ship(options: Ship) -> Path:
     making = options.to / f".{options.name}.tmp"
     shutil.rmtree(making, ignore_errors=True)
     try:
-        save_model(load_model(source), making, half=True)
+        Tagger.load(source).save(making, half=True)
         _check_size(options.name, making / WEIGHTS)
         card = _card(options, source, config, making)
-        save_model(load_model(making), making, card, half=True)
+        Tagger.load(making).save(making, card, half=True)
         (making / WEIGHTS).chmod(0o644)  # an installation is read by others than the one who made it
         if target.exists():
             shutil.rmtree(target)
@@ -99,7 +100,7 @@ def _card(options: Ship, source: Path, config: Config, stored: Path) -> dict[str
     return {
         "name": options.name,
         "recipe": config.recipe,
-        "seed": card_in(source).get("seed"),
+        "seed": read_card(source).get("seed"),
         "data": asdict(config.data),
         "configuration": _without_places(config),
         "test": test,
@@ -112,7 +113,7 @@ def _card(options: Ship, source: Path, config: Config, stored: Path) -> dict[str
 
 def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
     """Metrics of the stored weights on the test split, after every iteration."""
-    model = load_model(stored, pick_device(options.device))
+    model = Tagger.load(stored, pick_device(options.device))
     data = config.data if options.test is None else replace(config.data, test=options.test)
     scenes = load_split(data, "test")
     metrics = evaluate_weights(

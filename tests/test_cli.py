@@ -182,50 +182,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 # --- what a person gets wrong -------------------------------------------------------------------------------------
 
-MISTAKES = {
-    "bogus": "there is no command 'bogus': choose one of train",
-    "train smal --out OUT": "there is no recipe 'smal': did you mean small?",
-    "train small --out OUT --lr banana": "--lr: could not convert string to float: 'banana'",
-    "train small --out OUT --lr -1": "lr=-1.0 must be positive",
-    "train small --out OUT --batch 2.5": "--batch: invalid literal for int",
-    "train small --out OUT --batch 0": "batch=0 must be at least 1",
-    "train small --out OUT --ema 1": "ema=1.0 is not a decay",
-    "train small --out OUT --schedule linear": "invalid choice 'linear'",
-    "train small --out OUT --groups 0": "groups=0 must be at least 1",
-    "train small --out OUT --widths 5": "widths=(5,) does not make a Ladder",
-    "train small --out OUT --learning-rate 3": "--learning-rate",
-    "train small --out OUT --device toaster": "device 'toaster' is not known",
-    "train small --out OUT --first-seed -1": "first_seed=-1 must not be negative",
-    "train small --out OUT --name nowhere.npz --mode fixed": "nowhere.npz",
-    "train small --out RUN --lr 0.5": "optimiser.lr is",
-    "evaluate": "Missing",
-    "evaluate nowhere": "nowhere holds no run",
-    "evaluate RUN --groups 0": "groups=0 was given, but it must be between 1 and 64",
-    "evaluate RUN --iterations -1": "iterations=-1 was given, but it must be between 1 and 1000",
-    "evaluate RUN --objects 0": "objects=0 must be at least 1",
-    "evaluate RUN --split train": "invalid choice 'train'",
-    "evaluate RUN --json RUN/config.json": "config.json exists: choose another name for --json, or add --overwrite",
-    "data": "Missing",
-    "data bogus --out OUT.npz": "invalid choice 'bogus'",
-    "data shapes --out OUT.txt": "must end in .npz or .h5",
-    "data shapes --out OUT.npz --n 0": "n=0 was given",
-    "data shapes --out OUT.npz --n -3": "n=-3 was given",
-}
-
-
-@pytest.mark.parametrize("command", MISTAKES)
-def test_a_mistake_is_two_lines_and_status_2(
-    command: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [w.replace("OUT", str(tmp_path / "out")).replace("RUN", str(run)) for w in command.split()]
-    assert status(words) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("taggernet: ")
-    assert len(shown.err.splitlines()) <= 2, shown.err
-    assert MISTAKES[command] in shown.err
-    assert "Traceback" not in shown.err
-
 
 def test_cuda_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -79,7 +79,7 @@ def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[st
         if classes:
             np.testing.assert_allclose(more[0], model.predict(x, groups, iterations), rtol=0, atol=1e-4)
 
-        rows = model.config.units.to_model(torch.from_numpy(x))
+        rows = model.units.to_model(torch.from_numpy(x))
         state = model.start(batch, groups, KEY)
         names = ("x", "z", "fed", "m")
         tensors = (rows, state.z, state.fed, state.m)

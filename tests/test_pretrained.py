@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from taggernet import pretrained
-from taggernet.model_io import CARD, WEIGHTS
+from taggernet.model_io import CARD, WEIGHTS, read_card
 from taggernet.nets import MLPMapping
 from taggernet.tagger import Tagger, TaggerConfig
 
@@ -121,7 +121,7 @@ def test_offline_a_hub_id_gets_one_sentence(tmp_path: Path, monkeypatch: pytest.
         raise ConnectionError("no route\nto host")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(OSError, match=r"could not be fetched from the Hub .* connect to the network") as caught:
+    with pytest.raises(OSError, match=r"could not be downloaded from the Hub .* connect to the network") as caught:
         Tagger.from_pretrained("someone/some-model")
     assert "\n" not in str(caught.value)
 
@@ -157,7 +157,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Api]:
     monkeypatch.setattr(Api, "folder", folder, raising=False)
     monkeypatch.setattr(Api, "calls", [], raising=False)
     monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Api)
-    monkeypatch.setattr("taggernet.hub.HfApi", Api)
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
     return Api
 
 
@@ -167,7 +167,7 @@ def test_push_uploads_what_from_pretrained_reads(hub: type[Api]) -> None:
     assert hub.calls == ["me/mine", ("me/mine", "First")]
     assert sorted(p.name for p in hub.folder.iterdir()) == ["README.md", CARD, WEIGHTS]
     assert same(Tagger.from_pretrained(hub.folder), tiny(4))
-    assert pretrained.card_in(hub.folder) == {"note": "a test"}
+    assert read_card(hub.folder) == {"note": "a test"}
     page = (hub.folder / "README.md").read_text()
     for words in ("library_name: taggernet", 'from_pretrained("me/mine")', "3 x 4 (binary)", '"note": "a test"'):
         assert words in page
@@ -195,5 +195,5 @@ def test_push_says_what_went_wrong(hub: type[Api], monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("hub")
 def test_a_model_that_no_card_describes_is_not_pushed() -> None:
     other = Tagger(TaggerConfig(shape=(3, 4), widths=(8, 4)), MLPMapping(12, (8,)))
-    with pytest.raises(TypeError, match="a card only describes a Ladder"):
+    with pytest.raises(TypeError, match="a model card only describes a Ladder"):
         other.push_to_hub("me/mine", private=True)

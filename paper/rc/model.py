@@ -31,13 +31,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from paper.rc.autoencoder import DenoisingAutoencoder, SaltAndPepper
+from taggernet.config.validate import (
+    LARGEST,
+    MAX_GROUPS,
+    MAX_ITERATIONS,
+    Range,
+    check_choice,
+    check_count,
+    check_number,
+)
 from taggernet.data import Scenes
-from taggernet.data.scenes import check_choice, check_count
 from taggernet.rng import Key
 from taggernet.tag.grouping import Grouping, State, batches, join_histories
 
 EStep = Literal["soft", "hard"]
-MAX_GROUPS, MAX_ITERATIONS = 64, 1000
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,8 @@ class RCConfig:
     def __post_init__(self) -> None:
         for name in ("hidden", "batch", "epochs"):
             check_count(name, getattr(self, name), low=1)
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"lr={self.lr} is not a learning rate: give a positive number, e.g. 1e-3")
-        if not math.isfinite(self.output_bias):
-            raise ValueError(f"output_bias={self.output_bias} is not a log-odds: give a finite number, e.g. -2")
+        check_number("lr", self.lr, Range(0, above=True))
+        check_number("output_bias", self.output_bias, Range(-LARGEST, LARGEST))
         check_choice("e_step", self.e_step, get_args(EStep))
         SaltAndPepper(self.noise)
 

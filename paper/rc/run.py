@@ -18,14 +18,9 @@ import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from paper.rc.model import (
-    MAX_GROUPS,
-    MAX_ITERATIONS,
-    RCConfig,
-    ReconstructionClustering,
-)
+from paper.rc.model import RCConfig, ReconstructionClustering
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
 from taggernet.data import Scenes, coincident, shapes
-from taggernet.data.scenes import check_count
 from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index
 from taggernet.tag.grouping import batches
 from taggernet.training.log import environment

@@ -1,15 +1,23 @@
 """taggernet: unsupervised perceptual grouping (Tagger, Greff et al., NIPS 2016) in PyTorch."""
 
-from taggernet import data, metrics
-from taggernet.recipes import recipe
-from taggernet.rng import Key
-from taggernet.run_evaluation import evaluate
-from taggernet.tag import Grouping
-from taggernet.tagger import Tagger, TaggerConfig
-from taggernet.training import Config, train
-from taggernet.training.auto_config import config_for
+from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from taggernet._version import __version__
+
+if TYPE_CHECKING:
+    from taggernet import data, metrics
+    from taggernet.config.model import TaggerConfig
+    from taggernet.config.run import Config
+    from taggernet.recipes import recipe
+    from taggernet.rng import Key
+    from taggernet.run_evaluation import evaluate
+    from taggernet.tag import Grouping
+    from taggernet.tagger import Tagger
+    from taggernet.training import train
+    from taggernet.training.auto_config import config_for
 
 __all__ = [
     "Config",
@@ -17,6 +25,7 @@ __all__ = [
     "Key",
     "Tagger",
     "TaggerConfig",
+    "__version__",
     "config_for",
     "data",
     "evaluate",
@@ -24,3 +33,30 @@ __all__ = [
     "recipe",
     "train",
 ]
+
+_HOME = {
+    "Config": "config.run",
+    "Grouping": "tag",
+    "Key": "rng",
+    "Tagger": "tagger",
+    "TaggerConfig": "config.model",
+    "config_for": "training.auto_config",
+    "evaluate": "run_evaluation",
+    "recipe": "recipes",
+    "train": "training",
+}
+"""Public name -> the module that defines it. Imported on first use (PEP 562): --help does not wait for torch."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("data", "metrics"):
+        return import_module(f"taggernet.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'taggernet' has no attribute {name!r}")
+    value = getattr(import_module(f"taggernet.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

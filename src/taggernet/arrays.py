@@ -1,14 +1,20 @@
-"""What a user's array must be before anything else is asked of it: numbers laid out plainly, none of them masked."""
+"""Checks of a user's arrays and tensors that come before any other: dense, real, unmasked numbers."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+Array = npt.NDArray[Any]
+"""A numpy array of any shape and dtype."""
 
-def check_plain_tensor(name: str, tensor: Tensor) -> Tensor:
-    """A tensor whose values are there to be read, one after the other, as real numbers."""
+
+def check_dense_tensor(name: str, tensor: Tensor) -> Tensor:
+    """A dense tensor of real numbers, in memory."""
     odd = (
         "nested" if tensor.is_nested
         else "sparse" if tensor.layout is not torch.strided
@@ -24,6 +30,6 @@ def check_plain_tensor(name: str, tensor: Tensor) -> Tensor:
 
 
 def check_unmasked(name: str, value: object) -> None:
-    """numpy hands out what a mask hides as if it were data."""
+    """Refuse masked values, which numpy would otherwise return as if they were data."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} has {int(np.ma.getmaskarray(value).sum())} masked values: fill or drop them first")

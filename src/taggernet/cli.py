@@ -1,59 +1,68 @@
 """The command line: taggernet demo | train | evaluate | explore | export | data.
 
-Errors that a user can mend are one or two lines on stderr and exit status 2; --debug shows the traceback.
+A user's mistake is one or two lines on stderr and exit status 2; --debug shows the traceback. Nothing heavy is imported
+before a command runs, so that --help answers at once.
 """
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
 import tyro
 
+from taggernet._version import __version__
 from taggernet.config.run import Config
-from taggernet.errors import folded, plain_warnings, sentence
+from taggernet.errors import describe_error, one_line_warnings
+from taggernet.recipes import RECIPES, recipe
 
 INTERRUPTED = 130
+DESCRIPTION = """Tagger: unsupervised perceptual grouping. Each command has --help.
+
+To reproduce the paper's tables and figures, run 'python -m paper' in a clone of the repository."""
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Group held-out scenes with a shipped model: cost, AMI and error after every iteration, and a figure."""
+    """Group held-out scenes with a shipped model: prints cost, AMI and error per iteration, and draws a figure."""
 
     name: Annotated[str, tyro.conf.Positional] = "shapes"
-    """A shipped model, shapes or texture-mnist-2; or small, which is trained for a minute first."""
+    """A shipped model, shapes or texture-mnist-2; or small, which is trained first, in about a minute."""
     out: Path = Path("demo")
     """Folder for the figure."""
     scenes: int = 1_000
     """How many scenes to group."""
     updates: int | None = None
-    """small: how long to train, 1,500 by default; about 25 updates a second on one core."""
+    """small: updates to train for, 1,500 by default; about 25 updates a second on one core."""
     seed: int | None = None
     """small: seed of the model, 0 by default."""
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train a recipe; on a folder that holds a run, go on with it."""
+    """Train a recipe, or on your own file; resumes the run in --out if there is one."""
 
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE|FILE")]
+    """A recipe, or a .npz, .npy or .h5 file of your own with x (n, ...) and optionally groups and classes."""
     out: Path
-    """Folder for the run: configuration, records, checkpoints, models. A run that is there goes on."""
+    """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
     config: Config
-    """What to train."""
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Report cost, AMI, ARI and errors of a run after every iteration."""
+    """Print cost, AMI, ARI and errors of a run after every iteration."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """Folder that was given to train as --out."""
+    """The --out folder of the run."""
     groups: int | None = None
     """K; the run's own by default."""
     iterations: int | None = None
@@ -65,9 +74,9 @@ class Evaluate:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None
-    """Also write the metrics to this file."""
+    """Also write the metrics to this JSON file."""
     overwrite: bool = False
-    """Replace that file if it is already there."""
+    """Replace the JSON file if it exists."""
 
 
 @dataclass(frozen=True)
@@ -87,35 +96,35 @@ class Data:
     objects: int = 3
     """Shapes: objects per scene."""
     overwrite: bool = False
-    """Replace a file that is already there."""
+    """Replace the file if it exists."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """Write a model as ONNX: the whole loop, and beside it one step."""
+    """Export a model to ONNX: the whole loop, and a single step beside it."""
 
     model: Annotated[str, tyro.conf.Positional]
     """A shipped model's name, the folder of a model or a run, or a Hub id."""
     to: Path
-    """The file for the loop, e.g. model.onnx; the step goes to model.step.onnx."""
+    """File for the loop, e.g. model.onnx; the step is written to model.step.onnx."""
     iterations: int = 5
-    """T where the caller does not say; batch and K are always the caller's."""
+    """Default T of the exported loop; batch size and K are inputs of the exported model."""
     overwrite: bool = False
-    """Replace files that are already there."""
+    """Replace the files if they exist."""
 
 
 @dataclass(frozen=True)
 class Explore:
-    """Open a page in the browser to watch groups form, take one away, or draw a scene."""
+    """Open the explorer in a browser: watch groups form, remove one, or draw a scene."""
 
     model: Annotated[str, tyro.conf.Positional] = "shapes"
     """A shipped model's name, the folder of a model or a run, or a Hub id."""
     host: str = "127.0.0.1"
-    """Address to listen on; the default lets in nobody but this machine."""
+    """Address to listen on; by default only this machine can connect."""
     port: int | None = None
     """Port; by default the first free one from 7860."""
     open_browser: bool = True
-    """Open the page in the browser at once."""
+    """Open a browser window."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -124,99 +133,150 @@ def main(argv: list[str] | None = None) -> int:
     debug = "--debug" in args
     args = [arg for arg in args if arg != "--debug"]
     try:
-        with plain_warnings():
+        with one_line_warnings():
             _dispatch(args)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         if debug:
             raise
-        print(f"taggernet: {sentence(error)}", file=sys.stderr)
+        print(f"taggernet: {describe_error(error)}", file=sys.stderr)
         return 2
     return 0
 
 
 def _dispatch(args: list[str]) -> None:
-    commands: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
-        "demo": (Demo, _demo),
-        "evaluate": (Evaluate, _evaluate),
-        "data": (Data, _data),
-        "explore": (Explore, _explore),
-        "export": (Export, _export),
-    }
-    if args and args[0] == "train":
-        return _train(args[1:])
-    if args and args[0] == "reproduce":
+    command, rest = (args[0], args[1:]) if args else ("--help", [])
+    if command == "--version":
+        return print(__version__)
+    if command == "reproduce":
         raise ValueError(
             "the paper's tables and figures are made from a clone of the repository: run 'python -m paper "
-            f"{' '.join(args[1:]) or 'table1|table2|figure4|figure5'}' there"
+            f"{' '.join(rest) or 'table1|table2|figure4|figure5'}' there"
         )
-    if args and args[0] == "--version":
-        import taggernet
-
-        return print(taggernet.__version__)
-    if args and args[0] in commands:
-        options, action = commands[args[0]]
-        return action(_parse(options, f"taggernet {args[0]}", args[1:]))
-    if args and args[0] not in ("-h", "--help"):
-        raise ValueError(f"there is no command {args[0]!r}: choose one of {', '.join(['train', *commands])}")
-    summary = {name: (options.__doc__ or "").splitlines()[0] for name, (options, _) in commands.items()}
-    summary["train"] = "Train a recipe or on a file of your own, or go on with a run."
-    print("usage: taggernet COMMAND ... (each has --help)\n")
-    for name, text in summary.items():
-        print(f"  {name:<10} {text}")
-    return None
+    if command not in (*COMMANDS, "-h", "--help"):
+        raise ValueError(f"there is no command {command!r}: choose one of {', '.join(COMMANDS)}")
+    if command == "train" and (not rest or rest[0] in ("-h", "--help")):
+        return _list_recipes()
+    options = _train_options(rest[0], rest[1:]) if command == "train" else _parse(args or ["--help"])
+    return COMMANDS[command][1](options)
 
 
-def _parse(options: type[Any], prog: str, args: list[str], **more: Any) -> Any:
-    """tyro's reading of the arguments, its boxed complaint folded into one line."""
+# --- parsing ------------------------------------------------------------------------------------------------------
+
+
+def _parse(args: list[str], train: Train | None = None) -> Any:
+    """The options of the command in ``args``; ``train`` holds the defaults of its recipe."""
+    kinds: Any = tuple(
+        Annotated[kind, tyro.conf.subcommand(name, default=train if train and kind is Train else tyro.MISSING_NONPROP)]
+        for name, (kind, _) in COMMANDS.items()
+    )
+    union: Any = Union[kinds]  # noqa: UP007  known at run time only
     shown = io.StringIO()
     try:
         with redirect_stderr(shown):
-            return tyro.cli(options, prog=prog, args=args, config=(tyro.conf.OmitArgPrefixes,), **more)
+            options, unknown = tyro.cli(
+                union,
+                prog="taggernet",
+                description=DESCRIPTION,
+                args=args,
+                config=(tyro.conf.OmitArgPrefixes,),
+                return_unknown_args=True,
+            )
     except SystemExit as end:
         if not end.code:
-            raise
-        raise ValueError(folded(shown.getvalue(), prog)) from None
+            raise  # --help was printed
+        raise ValueError(f"{_message(shown.getvalue())}\n{_see_help(args)}") from None
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], _option_names(type(options)), n=1, cutoff=0.8)
+        hint = f": did you mean {near[0]}?" if near else ""
+        raise ValueError(f"unknown options {' '.join(unknown)}{hint}\n{_see_help(args)}")
+    return options
+
+
+_PLAINER = {
+    r"^Error parsing (\w[\w.-]*: )?": "",
+    r"^(\S+): no type matching .*<class '\w+'>: ": r"\1: ",
+    r": invalid literal for int\(\) with base 10: (.*)": r": \1 is not an integer",
+    r": could not convert string to float: (.*)": r": \1 is not a number",
+    r" \(required\)| Expected 1 values\.": "",
+}
+"""Python's words in tyro's messages, and plainer ones."""
+
+
+def _message(box: str) -> str:
+    """The message in tyro's framed error: what stands between the title and the next rule."""
+    lines = "\n".join(line.strip("│|╰╯+ ") for line in box.splitlines()[1:])
+    text = " ".join(re.split(r"^[─-]+$", lines.strip("─-\n"), maxsplit=1, flags=re.MULTILINE)[0].split())
+    for pattern, plainer in _PLAINER.items():
+        text = re.sub(pattern, plainer, text)
+    return text
+
+
+def _see_help(args: list[str]) -> str:
+    return f"All options: taggernet {' '.join(args[: 2 if args[0] == 'train' else 1])} --help"
+
+
+def _option_names(kind: Any) -> Iterator[str]:
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            yield from _option_names(hint)
+        else:
+            yield f"--{name.replace('_', '-')}"
 
 
 # --- train --------------------------------------------------------------------------------------------------------
 
 
-def _train(args: list[str]) -> None:
-    from taggernet.recipes import RECIPES, recipe
-    from taggernet.training import auto_config, train_to_end
+def _list_recipes() -> None:
+    print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
+    print("FILE is a .npz, .npy or .h5 file of your own with x (n, ...) and optionally groups and classes.\n\nrecipes:")
+    for name, make in RECIPES.items():
+        print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
+    print("\nAll options with their defaults: taggernet train RECIPE|FILE --help")
+
+
+def _train_options(source: str, args: list[str]) -> Train:
+    """The options of train, whose defaults are those of the recipe or follow from the user's file."""
+
+    def parse(config: Config) -> Train:
+        options: Train = _parse(["train", source, *args], Train(source, Path("runs") / Path(source).stem, config))
+        return options
+
+    if source not in RECIPES and _is_file_name(source):
+        return _options_for_file(source, parse)
+    return parse(recipe(source))
+
+
+def _is_file_name(name: str) -> bool:
+    return name.lower().endswith((".npz", ".npy", ".h5", ".hdf5")) or Path(name).is_file()
+
+
+def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
+    """The options for a user's file; the data type and what follows from it are detected and printed."""
+    from taggernet.training import auto_config
+
+    found = auto_config.look(name)
+    options = parse(auto_config.configure(found))
+    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
+        found = auto_config.look(name, options.config.model.kind)
+        options = parse(auto_config.configure(found))
+    if os.environ.get("RANK", "0") == "0":
+        print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
+    return options
+
+
+# --- the commands -------------------------------------------------------------------------------------------------
+
+
+def _train(options: Train) -> None:
+    from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    if not args or args[0] in ("-h", "--help"):
-        print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
-        print("FILE is a .npz, .npy or .h5 of your own with x (n, ...) and perhaps groups, classes.\n\nrecipes:")
-        for name, make in RECIPES.items():
-            print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
-        print("\nEvery option, with its default: taggernet train RECIPE|FILE --help")
-        return
-    name, rest = args[0], args[1:]
-
-    def parse(default: Config) -> Any:
-        return _parse(Train, f"taggernet train {name}", rest, default=Train(Path("runs") / Path(name).stem, default))
-
-    if auto_config.looks_like_a_file(name):
-        found = auto_config.look(name)
-        options = parse(auto_config.configure(found))
-        if options.config.model.kind != found.survey.kind:  # it was given, and the other defaults follow from it
-            found = auto_config.look(name, options.config.model.kind)
-            options = parse(auto_config.configure(found))
-        if os.environ.get("RANK", "0") == "0":
-            print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
-    else:
-        options = parse(recipe(name))
     run = train_to_end(options.config, options.out)
     if run.metrics:
-        show(run.metrics, f"{name}: {len(options.config.seed_list)} seed(s), validation")
+        show(run.metrics, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
-
-
-# --- the others ---------------------------------------------------------------------------------------------------
 
 
 def _evaluate(options: Evaluate) -> None:
@@ -269,6 +329,16 @@ def _demo(options: Demo) -> None:
     from taggernet.demo import demo
 
     demo(options.name, options.out, scenes=options.scenes, updates=options.updates, seed=options.seed)
+
+
+COMMANDS: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
+    "demo": (Demo, _demo),
+    "train": (Train, _train),
+    "evaluate": (Evaluate, _evaluate),
+    "explore": (Explore, _explore),
+    "export": (Export, _export),
+    "data": (Data, _data),
+}
 
 
 if __name__ == "__main__":

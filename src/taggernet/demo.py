@@ -18,7 +18,8 @@ from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import one_thread
 from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.fileio import make_folder
-from taggernet.pretrained import card_in, locate, shipped
+from taggernet.model_io import read_card
+from taggernet.pretrained import locate, shipped
 from taggernet.recipes import recipe
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
@@ -56,7 +57,7 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
             f"no model {name!r} is shipped with this installation: choose {there} ({SMALL!r} is trained while you wait)"
         )
     begun = time.perf_counter()
-    model, card = Tagger.from_pretrained(name), card_in(locate(name))
+    model, card = Tagger.from_pretrained(name), read_card(locate(name))
     lacking = [field for field in ("data", "test") if not isinstance(card.get(field), dict)]
     if lacking:
         raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper ship")

@@ -1,4 +1,4 @@
-"""Sentences for what goes wrong outside this package, and the one or two lines the command line makes of anything."""
+"""Errors a user can act on: what counts as one, and the one or two lines that the command line prints."""
 
 from __future__ import annotations
 
@@ -8,79 +8,72 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 
-MENDED_BY_THE_USER = (ValueError, TypeError, OSError, ArithmeticError)
-"""Raised at the package's border, with a sentence that says what to do."""
-_FRAME = "│|╭╰╮╯+ \t"
 _LONGEST = 2000
+_NO_MEMORY = re.compile(r"out of memory|can't allocate memory|ALLOC_FAILED", re.IGNORECASE)
 
 
-def sentence(error: Exception) -> str:
-    """At most two lines for any exception; those nobody foresaw say how to report them."""
-    from taggernet.training.failures import OutOfMemory, is_out_of_memory
+class OutOfMemory(MemoryError):
+    """The run does not fit the memory of its device."""
 
-    if isinstance(error, (*MENDED_BY_THE_USER, OutOfMemory)):
+
+USER_ERRORS = (ValueError, TypeError, OSError, ArithmeticError, OutOfMemory)
+"""Raised where a user's input enters, with a message that says what to do."""
+
+
+def describe_error(error: Exception) -> str:
+    """At most two lines for any exception; an unexpected one says how to report it."""
+    if isinstance(error, USER_ERRORS):
         lines = [line for line in str(error).splitlines() if line.strip()]
         return "\n".join(lines[:2])[:_LONGEST] or f"{type(error).__name__} without a message: --debug shows where"
     if is_out_of_memory(error):
-        return f"there is not enough memory ({_first_line(error)}): ask for less, e.g. a smaller batch or fewer seeds"
+        return f"there is not enough memory ({first_line(error)}): lower the batch size or the number of seeds"
     return (
-        f"this should not have happened ({type(error).__name__}: {_first_line(error)})\n"
-        "The same command with --debug shows where; please report it."
+        f"unexpected error ({type(error).__name__}: {first_line(error)})\n"
+        "Run the same command with --debug for the traceback, and please report it."
     )
 
 
-def unwritable(path: Path, problem: Exception) -> OSError:
-    """The sentence for a file that cannot be written, of the same class and number as the system's own."""
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message that is not empty."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether this error, or one that caused it, is a lack of memory on the host or on a GPU."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # torch.OutOfMemoryError is a RuntimeError; by its text, so that this module need not import torch.
+        if isinstance(cause, MemoryError) or (isinstance(cause, RuntimeError) and _NO_MEMORY.search(str(cause))):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def cannot_write(path: Path, problem: Exception, advice: str = "choose another path, or free some space") -> OSError:
+    """The error for a file that cannot be written, of the same class and number as the system's own."""
     number = problem.errno if isinstance(problem, OSError) else None
     reason = os.strerror(number) if number is not None else str(problem)
     kind = type(problem) if isinstance(problem, OSError) else OSError
-    told = kind(f"{path} cannot be written ({reason}): choose another place, or make room and try again")
-    told.errno = number
-    return told
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:300]
-
-
-def folded(shown: str, prog: str) -> str:
-    """tyro's framed complaint as one line, and where to find every option as the second."""
-    lines = [line.strip(_FRAME) for line in shown.splitlines()[1:]]  # the first is the frame's title
-    parts = [
-        " ".join(" ".join(part).split())
-        for is_rule, part in groupby(lines, key=lambda line: bool(line) and not line.strip("─-"))
-        if not is_rule
-    ]
-    complaint = _plainer(parts[0] if parts else shown.strip())
-    meant = next((re.search(r"--[\w-]+", part) for part in parts if part.startswith("Perhaps you meant")), None)
-    hint = f": did you mean {meant[0]}?" if meant else ""
-    return f"{complaint}{hint}\nEvery option: {prog} --help"
-
-
-def _plainer(complaint: str) -> str:
-    """Without the inside of the parser: which alternatives it tried, and where the option is kept."""
-    option = re.match(r"Error parsing (\S+): no type matching .*<class '\w+'>: ", complaint)
-    if option:
-        return f"{option[1]}: {complaint[option.end() :]}"
-    return re.sub(r"^Error parsing (config[\w.]*: )?", "", complaint).replace(" .", ".")
+    error = kind(f"{path} cannot be written ({reason}): {advice}")
+    error.errno = number
+    return error
 
 
 @contextmanager
-def told_in_a_sentence() -> Iterator[None]:
-    """For the commands beside ``taggernet``: what the user can mend ends them with a sentence and status 2."""
+def exit_on_user_error() -> Iterator[None]:
+    """Print an error that the user can act on in one or two lines, and exit with status 2."""
     try:
         yield
-    except MENDED_BY_THE_USER as problem:
-        print(sentence(problem), file=sys.stderr)
+    except USER_ERRORS as error:
+        print(describe_error(error), file=sys.stderr)
         sys.exit(2)
 
 
 @contextmanager
-def plain_warnings() -> Iterator[None]:
-    """A warning of ours as one line, without the place in the source that raised it."""
+def one_line_warnings() -> Iterator[None]:
+    """Print our warnings as one line each, without the source line that raised them."""
     usual = warnings.formatwarning
 
     def one_line(

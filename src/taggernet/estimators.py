@@ -118,8 +118,8 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def group(self, X: Any) -> Grouping:
         """All there is to know of the groups: masks, reconstructions, labels, history (K, N as the last dimensions)."""
-        config = self.model_.config
-        return Grouping(self._states(X), config.shape, as_numpy=True, units=config.units)
+        model = self.model_
+        return Grouping(self._states(X), model.config.shape, as_numpy=True, units=model.units)
 
 
 class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEstimator):  # type: ignore[misc]

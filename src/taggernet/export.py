@@ -28,9 +28,10 @@ import torch
 from torch import Tensor, nn
 
 from taggernet.config.model import TaggerConfig
+from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import write_durably
 from taggernet.tag import State, step
-from taggernet.tagger import MAX_ITERATIONS, Tagger, _check_count
+from taggernet.tagger import Tagger
 
 
 class Step(nn.Module):
@@ -51,7 +52,7 @@ def export(
     model: Tagger, path: str | PathLike[str], iterations: int = 5, *, overwrite: bool = False
 ) -> tuple[Path, Path]:
     """Write NAME.onnx, the loop (``iterations`` is its default T), and NAME.step.onnx, one iteration; returns both."""
-    _check_count("iterations", iterations, MAX_ITERATIONS)
+    check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
         raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")

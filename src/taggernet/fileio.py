@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from taggernet.errors import unwritable
+from taggernet.errors import cannot_write
 
 LARGEST_JSON = 64 << 20
 """Bytes; a card needs a few thousand, a checkpoint's record of many seeds a few million."""
@@ -26,27 +26,29 @@ def write_durably(path: Path, write: Any) -> None:
     try:
         try:
             write(temporary)
-            with open(temporary, "rb") as file:
+            with open(temporary, "r+b") as file:  # Windows syncs only what is open for writing
                 os.fsync(file.fileno())
             os.replace(temporary, path)
         finally:
-            with suppress(OSError):  # where nothing can be written there is nothing to take away
+            with suppress(OSError):  # where nothing can be written there is nothing to remove
                 temporary.unlink(missing_ok=True)
     except (OSError, SafetensorError) as problem:
-        raise unwritable(path, problem) from None
+        raise cannot_write(path, problem) from None
     sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
-    """The folder and those above it; before long work, so that a place that cannot be written is found out first."""
+    """Make the folder and its parents; called before long work, so that an unwritable path fails first."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise unwritable(path, problem) from None
+        raise cannot_write(path, problem) from None
 
 
 def sync_folder(path: Path) -> None:
-    """Make renames inside a folder durable."""
+    """Make renames inside a folder durable, where folders can be opened (not on Windows)."""
+    if os.name == "nt":
+        return
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -55,7 +57,7 @@ def sync_folder(path: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    write_durably(path, lambda temporary: temporary.write_text(json.dumps(content, indent=2) + "\n"))
+    write_durably(path, lambda temporary: temporary.write_text(json.dumps(content, indent=2) + "\n", "utf-8"))
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -89,7 +91,7 @@ def read_json(path: Path) -> dict[str, Any]:
     if size > LARGEST_JSON:
         raise ValueError(f"{path} holds {size:,} bytes, but at most {LARGEST_JSON:,} are expected: is it a card?")
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text("utf-8"))
     except RecursionError:
         raise ValueError(f"{path} is nested too deeply to be a card: copy or write it again") from None
     except ValueError as error:  # also of text that is not UTF-8 and of numbers too long to read

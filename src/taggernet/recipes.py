@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Callable
 from dataclasses import replace
 
+from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
-from taggernet.tagger import TaggerConfig
 
 SHAPES_MEAN = 0.2847
 """Mean of x over Shapes scenes of three objects."""

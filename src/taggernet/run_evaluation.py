@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from taggernet.data.scenes import check_count
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
-from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS, Tagger
+from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment

@@ -9,6 +9,7 @@ logits for binary inputs, the Ladder's top is a softmax also without labels, z s
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from os import PathLike
@@ -20,20 +21,34 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from taggernet.arrays import check_plain_tensor, check_unmasked
-from taggernet.config.model import LARGEST, TaggerConfig
+from taggernet import hub, model_io
+from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.config.model import TaggerConfig
+from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import BatchNorm
+from taggernet.pretrained import locate
 from taggernet.rng import Key
-from taggernet.tag import Grouping, Mapping, State, run, start
+from taggernet.tag import (
+    BernoulliGroups,
+    BitFlip,
+    Corruption,
+    GaussianGroups,
+    GaussianNoise,
+    Grouping,
+    Likelihood,
+    Mapping,
+    State,
+    Units,
+    run,
+    start,
+)
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tag.likelihood import wide
 
 __all__ = ["Tagger", "TaggerConfig"]
-
-MAX_GROUPS, MAX_ITERATIONS = 64, 1000
 
 
 class Tagger(nn.Module):
@@ -54,7 +69,8 @@ class Tagger(nn.Module):
         self.mapping = mapping
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
-        self.likelihood, self.corruption = config.likelihood, config.corruption
+        self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
+        self.units = Units(config.offset, config.scale)
 
     @property
     def v(self) -> Tensor:
@@ -63,7 +79,7 @@ class Tagger(nn.Module):
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
-        return self.config.units.to_model(x).to(self.w)
+        return self.units.to_model(x).to(self.w)
 
     def corrupt(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
         """x~, in the model's units, as is the noise."""
@@ -149,11 +165,10 @@ class Tagger(nn.Module):
         kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
         ``batch_size`` inputs at a time and their results depend on it; for LayerNorm it only bounds memory.
         """
-        _check_count("groups", groups, MAX_GROUPS)
-        _check_count("iterations", iterations, MAX_ITERATIONS)
-        _check_count("batch_size", batch_size, 10**9)
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise TypeError(f"seed must be an integer, got {type(seed).__name__}: give one number, e.g. seed=0")
+        check_count("groups", groups, low=1, high=MAX_GROUPS)
+        check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        check_count("batch_size", batch_size, low=1, high=10**9)
+        check_integer("seed", seed)
         rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
         masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
@@ -161,7 +176,7 @@ class Tagger(nn.Module):
             [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
             for first, part in batches(rows, batch_size)
         ]
-        return Grouping(join_histories(histories), shape, as_numpy, self.config.units)
+        return Grouping(join_histories(histories), shape, as_numpy, self.units)
 
     @torch.no_grad()
     def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
@@ -173,7 +188,7 @@ class Tagger(nn.Module):
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
-        x = torch.from_numpy(_array(x)) if as_numpy else check_plain_tensor("x", x)
+        x = torch.from_numpy(_array(x)) if as_numpy else check_dense_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
@@ -185,7 +200,7 @@ class Tagger(nn.Module):
                 f"has N={self.config.elements}: give {expected}"
             )
         rows = wide(x.reshape(len(x), -1))
-        seen = self.config.units.to_model(rows)
+        seen = self.units.to_model(rows)
         self.corruption.check(seen)
         largest = seen.abs().max().item()
         if largest > LARGEST:
@@ -195,29 +210,32 @@ class Tagger(nn.Module):
             )
         return rows, tuple(x.shape[1:]), as_numpy
 
-    # --- keep --------------------------------------------------------------------------------------------
+    # --- save and load -----------------------------------------------------------------------------------
 
     def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
-        """Write model.safetensors and config.json into a folder; ``card`` adds notes such as figures."""
-        from taggernet.model_io import save_model
-
-        return save_model(self, folder, card, half=half)
+        """Write model.safetensors and config.json into a folder; ``card`` adds notes such as metrics."""
+        if not isinstance(self.mapping, LadderMapping):
+            raise TypeError(
+                f"the mapping is a {type(self.mapping).__name__}, but a model card only describes a Ladder: "
+                "save model.state_dict() with taggernet.fileio.write_tensors instead"
+            )
+        return model_io.write_model(folder, self.config, self.state_dict(), card, half=half)
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
         """Read what ``save`` wrote. Nothing is ever unpickled."""
-        from taggernet.model_io import load_model
-
-        return load_model(folder, device)
+        config, weights = model_io.read_model(folder, device)
+        with torch.device("meta"):
+            model = cls(config)
+        model_io.assign_weights(model, weights, Path(folder) / model_io.WEIGHTS)
+        return model.to(device).eval()
 
     @classmethod
     def from_pretrained(
         cls, name: str | PathLike[str], device: torch.device | str = "cpu", *, revision: str | None = None
     ) -> Tagger:
-        """A shipped model by its name, or that of a model's folder, a run's folder (its first seed) or a Hub id."""
-        from taggernet.pretrained import load_pretrained
-
-        return load_pretrained(name, device, revision)
+        """Load a shipped model by its name, or one by its folder, a run's folder (its first seed) or a Hub id."""
+        return cls.load(locate(name, revision), device)
 
     def push_to_hub(
         self,
@@ -229,9 +247,11 @@ class Tagger(nn.Module):
         message: str = "Upload a taggernet model",
     ) -> str:
         """Upload model.safetensors and config.json to the Hugging Face Hub; returns the address."""
-        from taggernet.pretrained import push
-
-        return push(self, hub_id, card, half=half, private=private, message=message)
+        if not hub.is_hub_id(hub_id):
+            raise ValueError(f"{hub_id!r} is not a Hub id: give owner/name, e.g. 'me/my-tagger'")
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder, card, half=half)
+            return hub.upload(Path(folder), hub_id, private=private, message=message)
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""
@@ -262,8 +282,13 @@ def _array(x: object) -> Float[np.ndarray, "..."]:
         return np.require(array, dtype, ["C", "W"])
 
 
-def _check_count(name: str, value: object, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}={value!r} is not an integer: give a number from 1 to {most}")
-    if not 1 <= value <= most:
-        raise ValueError(f"{name}={value} is out of range: give a number from 1 to {most}")
+def corruption_for(config: TaggerConfig) -> Corruption:
+    """Bit flips for binary inputs, Gaussian noise for real ones."""
+    return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
+
+
+def likelihood_for(config: TaggerConfig) -> Likelihood:
+    """Bernoulli groups for binary inputs, Gaussian groups for real ones."""
+    if config.kind == "binary":
+        return BernoulliGroups(config.noise, config.feedback)
+    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)

@@ -149,7 +149,7 @@ def missing(handler: BaseHTTPRequestHandler, content: bytes) -> None:
 
 
 def endless(handler: BaseHTTPRequestHandler, content: bytes) -> None:
-    reply(handler, content + bytes(1000))
+    reply(handler, content + bytes(1 << 20))
 
 
 def garbled(handler: BaseHTTPRequestHandler, content: bytes) -> None:
@@ -157,9 +157,9 @@ def garbled(handler: BaseHTTPRequestHandler, content: bytes) -> None:
 
 
 MISCHIEF = [
-    (wrong, "checksum"),
-    (short, "cut short|IncompleteRead"),
-    (short_and_quiet, "cut short"),
+    (wrong, "does not match the known hash"),
+    (short, "IncompleteRead"),
+    (short_and_quiet, "does not match the known hash"),
     (missing, "404"),
     (endless, "more than"),
     (garbled, "could not be downloaded"),

@@ -137,12 +137,12 @@ def test_a_batch_of_seeds_and_an_offset_equal_each_seed_alone(seeds: list[int], 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"n": 0}, ValueError, "n=0 was given, but it must be at least 1"),
-        ({"n": 2.0}, TypeError, "n must be an integer, got float"),
-        ({"n": True}, TypeError, "n must be an integer, got bool"),
+        ({"n": 0}, ValueError, "n=0 is out of range: give an integer of at least 1"),
+        ({"n": 2.0}, TypeError, "n=2.0 is not an integer"),
+        ({"n": True}, TypeError, "n=True is not an integer"),
         ({"n": 1, "objects": 0}, ValueError, "objects=0"),
-        ({"n": 1, "objects": 256}, ValueError, "between 1 and 255"),
-        ({"n": 1, "size": 11}, ValueError, "size=11 was given, but it must be between 12"),
+        ({"n": 1, "objects": 256}, ValueError, "objects=256 is out of range: give an integer from 1 to 255"),
+        ({"n": 1, "size": 11}, ValueError, "size=11 is out of range: give an integer from 12"),
         (
             {"n": 1, "style": "round"},
             ValueError,

@@ -184,7 +184,7 @@ def test_split_sizes_of_all_of_mnist() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"digits": 3}, ValueError, "digits=3 was given, but it must be between 1 and 2"),
+        ({"digits": 3}, ValueError, "digits=3 is out of range: give an integer from 1 to 2"),
         ({"digits": 1, "split": "dev"}, ValueError, "split='dev' is not known"),
         ({"digits": 1, "labels": np.zeros(3, int)}, ValueError, "labels were given without images"),
         ({"digits": 1, "images": np.zeros((3, 20, 20), np.uint8)}, ValueError, "expected \\(n, 28, 28\\)"),

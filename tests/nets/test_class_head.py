@@ -106,8 +106,8 @@ def test_a_model_with_a_reader_groups_as_it_did_before() -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"class_widths": (7,)}, "no classes: set classes"), ({"classes": 3, "class_widths": (0,)}, "are not widths"),
-     ({"classes": 3, "class_widths": (10**9,)}, "too wide"),
+    [({"class_widths": (7,)}, "needs classes: set classes"), ({"classes": 3, "class_widths": (0,)}, "is out of range"),
+     ({"classes": 3, "class_widths": (10**9,)}, "is out of range: give 0 to 100 integers from 1 to 100,000"),
      ({"classes": 3, "class_input": "masks"}, "set class_widths, e.g.")],
 )  # fmt: skip
 def test_bad_settings_are_refused(options: dict[str, Any], words: str) -> None:
@@ -129,14 +129,14 @@ def test_widths_in_a_file_that_are_none(widths: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [1.0, -0.1, float("nan")])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(ValueError, match=rf"class_dropout={share} is not a share of units: choose 0"):
+    with pytest.raises(ValueError, match=rf"class_dropout={share} is out of range: give a number from 0 to below 1"):
         Config(class_dropout=share)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> None:
     model = TaggerConfig(classes=3) if dropout else TaggerConfig(classes=3, class_widths=(7,))
-    with pytest.raises(ValueError, match=r"class_agreement=1.0 compares .* set class_widths, e.g. \(1000, 500\)"):
+    with pytest.raises(ValueError, match=r"class_agreement=1.0 needs .* set class_widths, e.g. \(1000, 500\)"):
         Config(model=model, class_cost=1.0, class_dropout=dropout, class_agreement=1.0)
 
 

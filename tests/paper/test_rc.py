@@ -198,9 +198,9 @@ def test_bad_inputs_are_named(toy: ReconstructionClustering, x: np.ndarray, sent
     ("field", "value", "sentence"),
     [
         ("noise", 1.5, "share of elements"),
-        ("lr", 0.0, "positive number"),
-        ("lr", float("nan"), "positive number"),
-        ("output_bias", float("inf"), "finite number"),
+        ("lr", 0.0, "is out of range: give a finite number above 0"),
+        ("lr", float("nan"), "is out of range: give a finite number above 0"),
+        ("output_bias", float("inf"), "is out of range: give a number from"),
         ("epochs", 0, "at least 1"),
         ("hidden", -1, "at least 1"),
         ("e_step", "medium", "choose one of 'soft', 'hard'"),
@@ -217,7 +217,7 @@ def test_bad_counts_are_named(toy: ReconstructionClustering) -> None:
     x = np.zeros((1, 10, 10))
     with pytest.raises(ValueError, match="groups=0"):
         toy.group(x, 0)
-    with pytest.raises(TypeError, match="iterations must be an integer"):
+    with pytest.raises(TypeError, match=r"iterations=1\.5 is not an integer: give an integer from 1 to 1,000"):
         toy.group(x, 2, 1.5)
     with pytest.raises(ValueError, match="lower batch"):
         ReconstructionClustering().fit(np.zeros((99, 4)))

@@ -1,23 +1,19 @@
-"""Checkpoints and the run's folder: damage is noticed, another run's folder is not touched."""
+"""Checkpoints: damage is noticed, and an older whole one is used."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from toys import quiet, records, toy
 
-from taggernet.config.run import differing_fields, from_json, to_json
+from taggernet.config.run import to_json
 from taggernet.fileio import read_json, write_json
 from taggernet.training import Config, train
 from taggernet.training.checkpoint import _digest_of, load, load_latest, save
-from taggernet.training.run_dir import lock_run, read_config
 from taggernet.training.update import TrainState
 
 CONFIG = toy("batch", "fixed", ema=0.9)
@@ -187,103 +183,3 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(OSError, match="No space"):
         save(tmp_path, state, toy(), {}, before=0)
     assert names(tmp_path) == ["00000000"]
-
-
-# --- the folder ---------------------------------------------------------------------------------------------------
-
-
-def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Path) -> None:
-    before = (finished / "config.json").read_bytes()
-    other = toy("layer", "fixed", ema=0.9, lr=0.5)
-    with pytest.raises(ValueError, match="another configuration") as caught:
-        train(other, finished)
-    message = str(caught.value)
-    assert "model.norm is 'batch' there, 'layer' here" in message
-    assert "optimiser.lr is 0.01 there, 0.5 here" in message
-    assert "choose another --out" in message
-    assert "data" not in message.split("(")[1], "only what differs"
-    assert (finished / "config.json").read_bytes() == before
-
-
-def test_another_runtime_is_not_another_run(finished: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(finished, run)
-    train(replace(CONFIG, runtime=quiet(log_every=1)), run)
-    assert read_config(run).runtime.log_every == 1
-
-
-def test_differing_fields_name_every_leaf() -> None:
-    a, b = toy(), toy("batch", "fixed", lr=0.5, seeds=2)
-    b = replace(b, runtime=quiet(log_every=9))
-    assert differing_fields(a, a) == []
-    assert differing_fields(a, b) == ["model.norm", "data.mode", "optimiser.lr", "seeds"]
-
-
-@pytest.mark.parametrize("config", [Config(), toy("batch", "fixed", clip=1.0, seeds=3)])
-def test_a_configuration_survives_its_file(config: Config, tmp_path: Path) -> None:
-    write_json(tmp_path / "config.json", to_json(config))
-    assert read_config(tmp_path) == config
-    assert to_json(config) == asdict(config)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [({"bananas": 3}, r"unknown fields \['bananas'\] in Config"), ({"data": {"bananas": 3}}, "in DataConfig"),
-     ({"optimiser": 3}, "OptimiserConfig must be an object, not int"), ({"groups": 0}, "groups=0 must be at least 1"),
-     ({"first_seed": -1}, "first_seed=-1"), ({"class_cost": 0.1}, "the model has no classes")],
-)  # fmt: skip
-def test_an_edited_configuration_is_refused(change: dict[str, object], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        from_json(to_json(Config()) | change, "config.json")
-
-
-def test_a_missing_part_is_named() -> None:
-    content = to_json(Config())
-    del content["data"]
-    with pytest.raises(ValueError, match=r"config\.json lacks the field 'data'"):
-        from_json(content, "config.json")
-
-
-def test_parts_of_a_run_without_its_configuration_are_refused(finished: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(finished, run)
-    (run / "config.json").unlink()
-    with pytest.raises(ValueError, match=r"no config\.json: choose another --out"):
-        train(CONFIG, run)
-
-
-def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
-    """While it is in use, by whichever process; a process that was killed no longer uses it."""
-    program = (
-        "import fcntl, os, sys, time; lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); "
-        "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
-    )
-    other = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / ".lock")], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(ValueError, match=f"another run is using {tmp_path}: wait for it, or choose another --out"):
-            train(toy(), tmp_path)
-        assert not (tmp_path / "config.json").exists()
-    finally:
-        other.kill()
-        other.communicate()
-    with lock_run(tmp_path), pytest.raises(ValueError, match="another run is using"):
-        train(toy(), tmp_path)
-    assert train(toy(), tmp_path).finished
-
-
-def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    for out in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(OSError, match=r"cannot be written \(.+\): choose another --out"):
-            train(toy(), out)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_said_so(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(OSError, match="cannot be written"):
-        train(toy(), tmp_path / "run")

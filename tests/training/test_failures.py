@@ -157,7 +157,7 @@ def test_a_damaged_record_is_named_and_the_others_stay(whole: Path, tmp_path: Pa
     lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     lines[1] = b"\xff" + lines[1][1:]
     (run / "metrics.jsonl").write_bytes(b"".join(lines))
-    with pytest.warns(UserWarning, match=r"line 2 of .*metrics\.jsonl is damaged and left out"):
+    with pytest.warns(UserWarning, match=r"line 2 of .*metrics\.jsonl is damaged and was dropped"):
         train(CONFIG, run)
     expected = records(whole)
     assert records(run) == [expected[0], *expected[2:]]

@@ -15,8 +15,8 @@ from faulty import CONFIG, OPTIONS, SOAK, assert_goes_on, assert_kept, command
 from toys import records
 
 from taggernet.cli import main
+from taggernet.errors import is_out_of_memory
 from taggernet.training import OutOfMemory, train
-from taggernet.training.failures import is_out_of_memory
 from taggernet.training.sources import FixedSource
 from taggernet.training.update import Update
 
@@ -71,7 +71,7 @@ def test_out_of_memory_says_what_to_lower_and_keeps_the_checkpoint(
         with pytest.raises(OutOfMemory, match="small does not fit the memory of cpu") as caught:
             train(CONFIG, tmp_path)
     said = str(caught.value)
-    assert "lower --batch (now 10), --seeds (now 1) or --widths (now 24 16 8) and name another --out" in said
+    assert "lower --batch (now 10), --seeds (now 1) or --widths (now 24 16 8) and choose another --out" in said
     assert f"the last good checkpoint, after update 5, is kept in {tmp_path}" in said
     assert caught.value.__context__ is None, "an error that is kept must not keep what filled the memory"
     assert_kept(tmp_path, 5)

@@ -1,4 +1,4 @@
-"""Stored loss curves of every recipe at toy size: a silent change of the mathematics shows here.
+"""Every recipe, trained at toy size, follows its stored loss curve: a silent change of the mathematics shows here.
 
 After a change that is meant: ``python tests/training/toys.py`` writes them again.
 """
@@ -9,9 +9,11 @@ import json
 from pathlib import Path
 
 import pytest
-from toys import GOLDEN, STEPS, curve
+import torch
+from toys import GOLDEN, STEPS, curve, records, shrunk
 
 from taggernet.recipes import RECIPES
+from taggernet.tagger import Tagger
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -22,6 +24,15 @@ def test_recipe_follows_its_golden_curve(name: str, tmp_path: Path) -> None:
     for key, values in golden.items():
         assert len(values) == STEPS
         assert found[key] == pytest.approx(values, rel=2e-5, abs=2e-5), key
+    config = shrunk(name)
+    assert config.recipe == name
+    metrics = records(tmp_path)[-1]["valid"]
+    assert {"cost", "ami", "ami_arithmetic", "ari"} <= set(metrics)
+    assert ("error" in metrics) == bool(config.class_cost)
+    assert len(metrics["cost"][0]) == config.test_iterations
+    model = Tagger.load(tmp_path / "seed-0")
+    assert model.config == config.model
+    assert all(torch.isfinite(weights).all() for weights in model.parameters())
 
 
 def test_no_curve_is_left_over() -> None:

@@ -190,5 +190,5 @@ def test_a_mapping_of_ones_own_cannot_leave_units_out() -> None:
 def test_a_discount_beyond_its_range_is_refused() -> None:
     from dataclasses import replace
 
-    with pytest.raises(ValueError, match=r"discount=1.5 must be from 0"):
+    with pytest.raises(ValueError, match=r"discount=1.5 is out of range: give a number from 0 to 1"):
         replace(recipe("small"), discount=1.5)

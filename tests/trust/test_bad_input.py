@@ -114,40 +114,13 @@ def fetched(answer: Callable[[Any, bytes], None]) -> None:
 # --- Python -------------------------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    # arrays to group
-    "no inputs": (lambda: BINARY.group(X[:0]), ValueError, r"x is empty, shape \(0, 6\): give at least one input"),
-    "one input without a batch": (lambda: BINARY.group(X[0]), ValueError, "add a batch dimension"),
-    "a single number": (
-        lambda: BINARY.group(1.0), ValueError, r"x has shape \(\), but a batch \(B, 2, 3\) is expected",
-    ),
+    # what is grouped, and what is done with a grouping (more in tests/test_tagger.py)
     "inputs without elements": (lambda: BINARY.group(X[:, :0]), ValueError, "that is 0 elements per input"),
-    "another N": (lambda: BINARY.group(np.eye(7)), ValueError, r"7 elements per input, but this model has N=6"),
-    "a picture too large": (lambda: BINARY.group(np.zeros((1, 3, 3))), ValueError, r"N=6: give \(B, 2, 3\)"),
-    "NaN": (lambda: REAL.group(X * math.nan), ValueError, "x holds 36 NaN or infinite values of 36"),
-    "infinity": (lambda: REAL.group(np.where(X, -np.inf, 0)), ValueError, "NaN or infinite values"),
-    "values too large": (lambda: REAL.group(X * 1e20), ValueError, r"as large as 1e\+20 in the model's units"),
     "integers too large": (lambda: REAL.group(np.full((1, 6), 2**63, np.uint64)), ValueError, "scale the data"),
-    "grey values for a binary model": (lambda: BINARY.group(X / 2), ValueError, "0 or 1, but x holds 0.5: threshold"),
-    "0 .. 255 for a binary model": (lambda: BINARY.group(255 * X.astype(np.uint8)), ValueError, "x holds 255"),
-    "an object array": (lambda: BINARY.group(X.astype(object)), TypeError, "x is an array of object: give numbers"),
-    "texts": (lambda: BINARY.group([["a"] * 6]), TypeError, "x is an array of <U1: give numbers"),
     "dates": (lambda: REAL.group(X.astype("M8[s]")), TypeError, r"x is an array of datetime64\[s\]: give numbers"),
-    "complex numbers": (lambda: REAL.group(X * 1j), TypeError, "x is an array of complex128: give numbers"),
-    "a complex tensor": (lambda: REAL.group(torch.eye(6) * 1j), TypeError, "torch.complex64: give real numbers"),
     "a sparse tensor": (lambda: REAL.group(torch.eye(6).to_sparse()), TypeError, "x is a tensor that is sparse"),
     "a tensor without values": (lambda: REAL.group(torch.empty(2, 6, device="meta")), TypeError, "without values"),
     "masked values": (lambda: REAL.group(np.ma.masked_less(X, 1)), ValueError, "x has 30 masked values: fill or drop"),
-    "a ragged list": (lambda: BINARY.group([[0, 1], [0]]), ValueError, "a list whose parts differ in shape"),
-    "nothing": (lambda: BINARY.group(None), TypeError, "x is an array of object: give numbers"),
-    # K, T and what is done with a grouping
-    "K = 0": (lambda: BINARY.group(X, groups=0), ValueError, "groups=0 is out of range: give a number from 1 to 64"),
-    "K = -1": (lambda: BINARY.group(X, groups=-1), ValueError, "groups=-1 is out of range"),
-    "K = 10^6": (lambda: BINARY.group(X, groups=10**6), ValueError, "groups=1000000 is out of range"),
-    "K = 2.5": (lambda: BINARY.group(X, groups=2.5), TypeError, "groups=2.5 is not an integer"),
-    "T = 0": (lambda: BINARY.group(X, iterations=0), ValueError, "iterations=0 is out of range: give a number from 1"),
-    "T = -1": (lambda: BINARY.group(X, iterations=-1), ValueError, "iterations=-1 is out of range"),
-    "T = 10^6": (lambda: BINARY.group(X, iterations=10**6), ValueError, "iterations=1000000 is out of range"),
-    "a batch of 0": (lambda: BINARY.group(X, batch_size=0), ValueError, "batch_size=0 is out of range"),
     "a seed of 80 bits": (lambda: BINARY.group(X, seed=2**80), ValueError, "does not fit in 64 bits"),
     "a group that is not there": (lambda: BINARY.group(X).without(9), ValueError, r"there are groups 0 \.\. 3"),
     "every group taken away": (lambda: BINARY.group(X, 2).without(0, 1), ValueError, "keep at least one"),
@@ -172,12 +145,12 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "more labels than scenes": (lambda: data.labelled_subset([0, 1], 4, n_classes=2), ValueError, "a smaller count"),
     "a scene that is not there": (lambda: data.shapes(2)[9], IndexError, "scene 9 was asked for, but there are 2"),
-    "no shapes": (lambda: data.shapes(0), ValueError, "n=0 was given, but it must be at least 1"),
+    "no shapes": (lambda: data.shapes(0), ValueError, "n=0 is out of range: give an integer of at least 1"),
     "10^12 shapes": (lambda: data.shapes(10**12), ValueError, "need too much memory: make at most 10,737,418"),
     "a canvas too large": (
-        lambda: data.shapes(1, size=1024), ValueError, "size=1024 was given, but it must be between",
+        lambda: data.shapes(1, size=1024), ValueError, "size=1024 is out of range: give an integer from",
     ),
-    "three digits": (lambda: data.texture_mnist(3), ValueError, "digits=3 was given, but it must be between 1 and 2"),
+    "three digits": (lambda: data.texture_mnist(3), ValueError, "digits=3 is out of range: give an integer"),
     "digits of another size": (
         lambda: data.texture_mnist(1, images=np.zeros((2, 9, 9), np.uint8)), ValueError, r"expected \(n, 28, 28\)",
     ),
@@ -240,7 +213,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a .npz whose parts do not fit": (
         lambda: load(pack(Path("x.npz"), x=GOOD, classes=npy(np.zeros(2, int)))), ValueError, "2 rows, but x has 3",
     ),
-    "too few scenes to train on": (lambda: look(pack(Path("x.npz"), x=GOOD)), ValueError, "3 scenes, too few to learn"),
+    "too few scenes to train on": (lambda: look(pack(Path("x.npz"), x=GOOD)), ValueError, "too few to train on"),
     "scenes that are all alike": (lambda: look(scenes(x=np.ones((30, 4)))), ValueError, "there is nothing to group"),
     # models and runs
     "no model": (
@@ -259,10 +232,10 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a card of another format": (lambda: card(format=99), ValueError, "not a taggernet model card of format 1"),
     "a card without a model": (lambda: card(model=None), ValueError, "not a taggernet model card"),
-    "a card with an unknown field": (lambda: card(model={"depth": 3}), ValueError, r"unknown model fields \['depth'\]"),
-    "a card with a field of another type": (lambda: card(model={"noise": "much"}), ValueError, "must be a float"),
-    "a card with a number out of range": (lambda: card(model={"noise": 0.7}), ValueError, "0.7 is not a bit-flip"),
-    "a card of a gigantic model": (lambda: card(model={"widths": [10**9, 4]}), ValueError, "too large a Ladder"),
+    "a card with an unknown field": (lambda: card(model={"depth": 3}), ValueError, r"unknown fields \['depth'\]"),
+    "a card with a field of another type": (lambda: card(model={"noise": "much"}), ValueError, "is not a number"),
+    "a card with a number out of range": (lambda: card(model={"noise": 0.7}), ValueError, "noise=0.7 is out of range"),
+    "a card of a gigantic model": (lambda: card(model={"widths": [10**9, 4]}), ValueError, "is out of range: give 2"),
     "weights of another shape": (lambda: card(model={"shape": [3, 3]}), ValueError, r"has shape .*, but its card says"),
     "weights missing": (lambda: weights(lambda w: w.pop("w")), ValueError, r"does not fit its card: missing \['w'\]"),
     "weights too many": (lambda: weights(lambda w: w.update(y=w["w"].clone())), ValueError, r"unknown \['y'\]"),
@@ -285,9 +258,9 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a run's card with an unknown field": (
         lambda: run_card("data", colour=1), ValueError, r"unknown fields \['colour'\]",
     ),
-    "K = 10^6 in evaluation": (lambda: tn.evaluate("run", groups=10**6), ValueError, "between 1 and 64"),
-    "T = 10^6 in evaluation": (lambda: tn.evaluate("run", iterations=10**6), ValueError, "between 1 and 1000"),
-    "99 objects": (lambda: tn.evaluate("run", objects=99), ValueError, "only about 6 can be seen on 12 x 12"),
+    "K = 10^6 in evaluation": (lambda: tn.evaluate("run", groups=10**6), ValueError, "give an integer from 1 to 64"),
+    "T = 10^6 in evaluation": (lambda: tn.evaluate("run", iterations=10**6), ValueError, "integer from 1 to 1,000"),
+    "99 objects": (lambda: tn.evaluate("run", objects=99), ValueError, "only about 6 of them are visible on 12 x 12"),
     "a recipe misspelt": (lambda: tn.recipe("shapes-layernrom"), ValueError, "did you mean shapes-layernorm?"),
     "a model for other scenes": (lambda: toy(shape=(5, 5)), ValueError, r"the scenes have shape \(12, 12\)"),
     "a class cost without labels": (
@@ -311,14 +284,16 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # downloads
     "a download cut short": (
         lambda: fetched(lambda h, good: mischief.reply(h, good[:9], len(good))),
-        ConnectionError, "cut short|Incomplete",
+        ConnectionError, "IncompleteRead",
     ),
     "a download cut short unsaid": (
-        lambda: fetched(lambda h, g: mischief.reply(h, g[:9])), ConnectionError, "cut short",
+        lambda: fetched(lambda h, g: mischief.reply(h, g[:9])), ConnectionError, "does not match the known hash",
     ),
-    "a download of a wrong checksum": (lambda: fetched(lambda h, g: mischief.reply(h, g)), ConnectionError, "checksum"),
+    "a download of a wrong checksum": (
+        lambda: fetched(lambda h, g: mischief.reply(h, g)), ConnectionError, "does not match the known hash",
+    ),
     "a download without end": (
-        lambda: fetched(lambda h, g: mischief.reply(h, g + bytes(9))), ConnectionError, "more than the",
+        lambda: fetched(lambda h, g: mischief.reply(h, g + bytes(10**6))), ConnectionError, "more than the",
     ),
     "a download that is not there": (
         lambda: fetched(lambda h, g: mischief.reply(h, b"no", code=404)), ConnectionError, "404",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_type_hints
 
+from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import check_fields
-from taggernet.tagger import TaggerConfig
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class DataConfig:
     style: str = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     digits: Literal["mnist", "fixture"] = "mnist"
-    """TextureMNIST: the digits; fixture: the few hundred that travel with the package, for a toy run."""
+    """TextureMNIST: the digits; fixture: a few hundred bundled digits, for a toy run."""
     labels: int = 0
-    """How many training scenes have labels; 0: none, of your own data all that have one."""
+    """Number of labelled training scenes; 0: none, or for your own data every scene that has a label."""
     permuted: bool = False
-    """Apply one fixed permutation to the elements of every scene: nothing may depend on their order."""
+    """Apply one fixed permutation to the elements of every scene (no image prior)."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -44,59 +46,57 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class OptimiserConfig:
-    """Adam, and how its step size changes."""
+    """Adam and its learning-rate schedule."""
 
     lr: float = 4e-4
-    """Learning rate (the largest one, for a schedule)."""
+    """Learning rate; with a schedule, its peak."""
     batch: int = 100
     """Scenes per update, over all processes."""
     updates: int = 50_000
     """Number of updates: epochs x scenes / batch."""
     schedule: Literal["constant", "cosine"] = "constant"
-    """constant, or a cosine from lr down to final x lr."""
+    """constant, or cosine decay from lr to final x lr."""
     warmup: int = 0
-    """Updates over which the rate rises linearly from 0."""
+    """Updates of linear warm-up from 0."""
     final: float = 0.0
-    """Cosine: the last rate as a share of lr."""
+    """Cosine: final learning rate as a fraction of lr."""
     clip: float = 0.0
-    """Largest norm of a seed's gradient; 0: no clipping."""
+    """Maximum gradient norm, per seed; 0: no clipping."""
     weight_decay: float = 0.0
     """Decoupled weight decay (AdamW): each update takes rate x weight_decay of every matrix away; 0: none."""
     ema: float = 0.0
-    """Decay of an average of the weights that evaluation uses; 0: none."""
+    """Decay of the exponential moving average of the weights, which evaluation uses; 0: none."""
     v_rate: float = 1.0
-    """Real inputs: learning rate of the variance v, relative to that of everything else. As v = exp(asinh(w)), Adam
-    takes 1 / (2 v lr) updates to bring it down to v, however soon a smaller one would fit."""
+    """Real inputs: learning rate of the variance v, relative to lr. v = exp(asinh(w)), so Adam needs about 1 / (2 v lr)
+    updates to bring it down to v."""
     lower_layers: int = 0
-    """How many layers, counted from the input and each with its decoder, have a rate of their own: in a second phase
-    those that the first has trained; 0: none."""
+    """Number of layers, counted from the input and each with its decoder, that use lower_rate; in a second phase, those
+    trained in the first; 0: none."""
     lower_rate: float = 1.0
-    """Their learning rate, relative to that of the layers above."""
+    """Learning rate of the lower layers, relative to lr."""
     beta1: float = 0.9
-    """Adam's memory of the gradient."""
+    """Adam's beta1."""
     beta2: float = 0.999
-    """Adam's memory of its square."""
+    """Adam's beta2."""
     eps: float = 1e-8
     """Adam's epsilon."""
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.v_rate >= 0:
-            raise ValueError(f"v_rate={self.v_rate} must not be negative: 1 treats v like every other weight")
         if self.lower_rate != 1 and not self.lower_layers:
             raise ValueError(f"lower_rate={self.lower_rate} was given for no layers: set lower_layers, e.g. 3")
 
 
 @dataclass(frozen=True)
 class RuntimeConfig:
-    """How to run it. Nothing here changes what is computed beyond rounding, so a run may go on with other values."""
+    """How to run it. These options change results by rounding at most, so a run may be resumed with other values."""
 
     device: str = "auto"
-    """auto takes CUDA, then MPS, then the CPU; or name one, e.g. cuda:1."""
+    """auto: CUDA, else MPS, else the CPU; or a device, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
     log_every: int = 100
-    """Updates between two records of the loss."""
+    """Updates between two log entries of the loss."""
     evaluate_every: int = 5_000
     """Updates between two evaluations on validation scenes; 0: only at the end."""
     evaluate_scenes: int = 1_000
@@ -104,11 +104,11 @@ class RuntimeConfig:
     checkpoint_every: int = 5_000
     """Updates between two checkpoints; 0: only when the run ends or is interrupted."""
     resident: int = 2_048
-    """Own data that need more MiB than this stay on the disk, and the host gathers each batch."""
+    """Your own data stay on disk and are streamed if they need more MiB of device memory than this."""
     progress: bool = True
     """Show a progress bar."""
     tensorboard: bool = True
-    """Also write tensorboard's files."""
+    """Also write TensorBoard logs."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -116,7 +116,7 @@ class RuntimeConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """A whole run."""
+    """The configuration of a run."""
 
     recipe: str = "shapes"
     """Name of the recipe this came from."""
@@ -135,42 +135,38 @@ class Config:
     evaluation_batch: int = 100
     """Scenes per evaluation batch, whose statistics BatchNorm uses."""
     discount: float = 1.0
-    """Share of an iteration in the denoising cost, relative to the next one's; 1: all alike (the paper)."""
+    """Weight of an iteration in the denoising cost relative to the next one's; 1: equal weights (the paper)."""
     class_cost: float = 0.0
-    """Weight of the classification cost of the last iteration."""
+    """Weight of the classification cost, taken after the last iteration."""
     class_dropout: float = 0.0
-    """Share of units left out at every level on the way up to the classes, in the last iteration of the pass that the
-    classification cost sees; 0: none (the paper)."""
+    """Dropout rate on the way up to the classes, in the last iteration of the classification pass; 0: none (the
+    paper)."""
     class_reach: Literal["all", "reader"] = "all"
-    """What the classification cost trains: everything down to the groups (the paper), or with class_widths the
-    layers that read them alone, so that few labels do not bend the groups."""
+    """What the classification cost trains: all layers (the paper), or with class_widths the class head alone (reader),
+    so that few labels do not change the grouping."""
     class_agreement: float = 0.0
-    """Weight, relative to the classification cost, of how far the classes that are read from scenes without labels with
-    units left out (class_dropout) are from those read with all units; 0: labelled scenes alone teach classes."""
+    """Weight of the dropout-consistency loss on unlabelled scenes, relative to the classification cost; 0: none."""
     start_from: str = ""
-    """Folder of a finished run whose weights this one starts from, seed by seed (second phase)."""
+    """Folder of a finished run whose weights initialise this one, seed by seed (second phase)."""
     seeds: int = 1
     """How many models to train at once, with seeds first_seed, first_seed + 1, ..."""
     first_seed: int = 0
     """The first of the seeds."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    """Of the matrix products; auto: bfloat16 on CUDA. Weights, statistics and likelihoods are always float32."""
+    """Precision of matrix products; auto: bfloat16 on CUDA. Weights, statistics and likelihoods are always float32."""
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"discount={self.discount} must be from 0 (only the last iteration counts) to 1 (all do)")
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):
             raise ValueError(
-                f"class_agreement={self.class_agreement} compares classes read with units left out and those read with "
-                "all: set class_widths, e.g. (1000, 500), and class_dropout, e.g. 0.3"
+                f"class_agreement={self.class_agreement} needs a class head with dropout: set class_widths, "
+                "e.g. (1000, 500), and class_dropout, e.g. 0.3"
             )
         if self.class_reach == "reader" and not self.model.class_widths:
             raise ValueError(
-                "class_reach='reader' was given, but nothing reads the classes beside the Ladder: set "
-                "class_widths, e.g. (1000, 500), or class_reach to 'all'"
+                "class_reach='reader' needs a class head: set class_widths, e.g. (1000, 500), or class_reach to 'all'"
             )
 
     @property
@@ -195,28 +191,23 @@ def to_json(config: Config) -> dict[str, Any]:
 
 def from_json(content: dict[str, Any], source: object) -> Config:
     """The configuration in a run's config.json, every field checked by name."""
-    from taggernet.model_io import model_config
+    parts = {"model": TaggerConfig, "data": DataConfig, "optimiser": OptimiserConfig, "runtime": RuntimeConfig}
+    for name in parts:
+        if name not in content:
+            raise ValueError(f"{source} lacks the field {name!r}: copy or write it again")
+    built: dict[str, Any] = {name: build(kind, content[name], source) for name, kind in parts.items()}
+    return build(Config, content | built, source)
 
-    def build(kind: type, values: Any) -> Any:
-        if not isinstance(values, dict):
-            raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
-        unknown = sorted(set(values) - {f.name for f in fields(kind)})
-        if unknown:
-            raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}")
-        try:
-            return kind(**values)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{source}: {error}") from None
 
-    values = dict(content)
+def build(kind: type[T], values: Any, source: object) -> T:
+    """A configuration from the object in a JSON file; ``source`` is the file, for the message."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+    known = set(get_type_hints(kind))
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"{source} has unknown fields {unknown} in {kind.__name__}: expected some of {sorted(known)}")
     try:
-        parts = {
-            "model": model_config(values.pop("model"), source),
-            "data": build(DataConfig, values.pop("data")),
-            "optimiser": build(OptimiserConfig, values.pop("optimiser")),
-            "runtime": build(RuntimeConfig, values.pop("runtime")),
-        }
-        config: Config = build(Config, values | parts)
-    except KeyError as missing:
-        raise ValueError(f"{source} lacks the field {missing}") from None
-    return config
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{source}: {error}") from None

@@ -1,67 +1,141 @@
-"""Fields of a configuration, each checked for its type and its range, whoever gave it: Python, an option, a file."""
+"""Checks of what a user gives, one function per kind of mistake: the same mistake gets the same sentence everywhere.
+
+Arguments, fields of a configuration, command-line options and JSON files all end here. Needs neither numpy nor torch,
+so that the command line can explain its options at once.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from taggernet.tagger import MAX_GROUPS, MAX_ITERATIONS
+MAX_GROUPS, MAX_ITERATIONS = 64, 1000
+MAX_ELEMENTS, MAX_WIDTH, MAX_LEVELS = 10_000_000, 100_000, 100
+LARGEST = 1e6
+"""The largest value in the model's units: its square, over a small variance, still fits float32."""
 
-MANY = 10**12
-_COUNT, _SOME = (0, MANY), (1, MANY)
-_BATCH = (1, 10**6)
-_POSITIVE, _SHARE, _PART, _ANY = "positive", "share", "part", "any"
 
-RANGES: dict[str, tuple[int, int] | str] = {
-    "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": (1, 255), "size": _SOME, "labels": _COUNT,
-    "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _ANY, "clip": _ANY, "ema": _SHARE,
-    "weight_decay": _ANY, "lower_layers": _COUNT, "lower_rate": _ANY, "beta1": _SHARE, "beta2": _SHARE, "eps": _ANY,
+@dataclass(frozen=True)
+class Range:
+    """The finite numbers from ``low`` to ``high``; ``above`` and ``below`` leave out the ends themselves."""
+
+    low: int | float = 0
+    high: int | float = math.inf
+    above: bool = False
+    below: bool = False
+
+    def __contains__(self, value: Any) -> bool:
+        low = self.low < value if self.above else self.low <= value
+        high = value < self.high if self.below or math.isinf(self.high) else value <= self.high
+        return bool(low and high)
+
+    def __str__(self) -> str:
+        if math.isinf(self.high):
+            return f"above {_plain(self.low)}" if self.above else f"of at least {_plain(self.low)}"
+        return f"from {_plain(self.low)} to {'below ' * self.below}{_plain(self.high)}"
+
+
+def _plain(number: int | float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
+_COUNT, _SOME = Range(0, 10**12), Range(1, 10**12)
+_BATCH, _GROUPS, _ITERATIONS = Range(1, 10**6), Range(1, MAX_GROUPS), Range(1, MAX_ITERATIONS)
+_NOT_NEGATIVE, _POSITIVE, _BELOW_ONE = Range(0), Range(0, above=True), Range(0, 1, below=True)
+
+RANGES: dict[str, Range] = {
+    # the model
+    "classes": Range(0, MAX_WIDTH), "mean": Range(-LARGEST, LARGEST), "v_start": Range(1 / LARGEST, LARGEST),
+    "norm_eps": Range(0, LARGEST), "offset": Range(-1e30, 1e30), "scale": Range(1e-30, 1e30),
+    # data
+    "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "size": _SOME, "labels": _COUNT,
+    # the optimiser
+    "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _NOT_NEGATIVE,
+    "clip": _NOT_NEGATIVE, "ema": _BELOW_ONE, "weight_decay": _NOT_NEGATIVE, "v_rate": _NOT_NEGATIVE,
+    "lower_layers": _COUNT, "lower_rate": _NOT_NEGATIVE, "beta1": _BELOW_ONE, "beta2": _BELOW_ONE,
+    "eps": _NOT_NEGATIVE,
+    # how to run it
     "log_every": _SOME, "evaluate_every": _COUNT, "evaluate_scenes": _COUNT, "checkpoint_every": _COUNT,
     "resident": _COUNT,
-    "groups": (1, MAX_GROUPS), "test_groups": (1, MAX_GROUPS), "iterations": (1, MAX_ITERATIONS),
-    "test_iterations": (1, MAX_ITERATIONS), "evaluation_batch": _BATCH, "class_cost": _ANY,
-    "class_dropout": _PART, "class_agreement": _ANY, "seeds": (1, 1000),
-    "first_seed": (0, 2**63 - 1),
+    # the run
+    "groups": _GROUPS, "test_groups": _GROUPS, "iterations": _ITERATIONS, "test_iterations": _ITERATIONS,
+    "evaluation_batch": _BATCH, "discount": Range(0, 1), "class_cost": _NOT_NEGATIVE, "class_dropout": _BELOW_ONE,
+    "class_agreement": _NOT_NEGATIVE, "seeds": Range(1, 1000), "first_seed": Range(0, 2**63 - 1),
 }  # fmt: skip
-"""Integers: the least and the most. Floats: positive, a share or a part in [0, 1), or any number from 0."""
+"""What a field of any configuration may hold, by its name."""
+
+
+def check_integer(name: str, value: object, allowed: Range | None = None) -> int:
+    """An integer within its range, as a plain int; numpy's integers are welcome, True and False are not."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is not an integer: give {_wanted('an integer', allowed)}")
+    if allowed is not None and value not in allowed:
+        raise ValueError(f"{name}={value} is out of range: give {_wanted('an integer', allowed)}")
+    return int(value)
+
+
+def check_count(name: str, value: object, low: int = 0, high: int | None = None) -> int:
+    """How many of something: an integer from ``low`` to ``high``."""
+    return check_integer(name, value, Range(low, math.inf if high is None else high))
+
+
+def check_number(name: str, value: object, allowed: Range | None = None) -> float:
+    """A real number within its range, as a plain float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} is not a number: give {_wanted('a number', allowed)}")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer too large for a float
+        number = math.inf
+    if allowed is not None and number not in allowed:
+        what = "a finite number" if math.isinf(allowed.high) else "a number"
+        raise ValueError(f"{name}={number} is out of range: give {_wanted(what, allowed)}")
+    return number
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """One of a few named options."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+    return str(value)
+
+
+def check_type(name: str, value: object, kind: type) -> None:
+    """Text or true/false."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r} is not {'true or false' if kind is bool else 'a text'}: give one")
+
+
+def check_sizes(name: str, value: object, *, least: int, most: int, largest: int) -> tuple[int, ...]:
+    """A list of positive integers, such as the widths of layers, as a tuple of plain ints."""
+    wanted = f"give {least} to {most} integers from 1 to {largest:,}"
+    if not isinstance(value, list | tuple) or any(isinstance(n, bool) or not isinstance(n, Integral) for n in value):
+        raise TypeError(f"{name}={value!r} is not a list of integers: {wanted}")
+    if not least <= len(value) <= most or any(not 1 <= n <= largest for n in value):
+        raise ValueError(f"{name}={_short(value)} is out of range: {wanted}")
+    return tuple(int(n) for n in value)
 
 
 def check_fields(record: Any) -> None:
-    """Every plain field of a dataclass, or one sentence on the first that is wrong."""
+    """Check every plain field of a frozen dataclass by its type and by ``RANGES``; numbers become plain ones."""
     for name, hint in get_type_hints(type(record)).items():
-        value = getattr(record, name)
+        value, allowed = getattr(record, name), RANGES.get(name)
         if get_origin(hint) is Literal:
-            if value not in get_args(hint):
-                raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, get_args(hint)))}")
-        elif hint in _WANTED:
-            what, fits = _WANTED[hint]
-            if not fits(value):
-                raise TypeError(f"{name}={value!r} is not {what}: give {name} as {what}")
-            if name in RANGES:
-                _check_range(name, value, RANGES[name])
+            check_choice(name, value, get_args(hint))
+        elif hint is int:
+            object.__setattr__(record, name, check_integer(name, value, allowed))
+        elif hint is float:
+            object.__setattr__(record, name, check_number(name, value, allowed))
+        elif hint in (str, bool):
+            check_type(name, value, hint)
 
 
-_WANTED: dict[type, tuple[str, Any]] = {
-    int: ("an integer", lambda value: isinstance(value, Integral) and not isinstance(value, bool)),
-    float: ("a number", lambda value: isinstance(value, Real) and not isinstance(value, bool)),
-    bool: ("true or false", lambda value: isinstance(value, bool)),
-    str: ("a text", lambda value: isinstance(value, str)),
-}
+def _wanted(what: str, allowed: Range | None) -> str:
+    return what if allowed is None else f"{what} {allowed}"
 
 
-def _check_range(name: str, value: Any, allowed: tuple[int, int] | str) -> None:
-    if isinstance(allowed, tuple):
-        least, most = allowed
-        if value < least:
-            raise ValueError(f"{name}={value} must " + (f"be at least {least}" if least else "not be negative"))
-        if value > most:
-            raise ValueError(f"{name}={value} must be at most {most:,}")
-    elif allowed == _POSITIVE and not 0 < value < math.inf:
-        raise ValueError(f"{name}={value} must be positive and finite")
-    elif allowed == _SHARE and not 0 <= value < 1:
-        raise ValueError(f"{name}={value} is not a decay: choose 0 (none) or a number below 1, e.g. 0.999")
-    elif allowed == _PART and not 0 <= value < 1:
-        raise ValueError(f"{name}={value} is not a share of units: choose 0 (none) or a number below 1, e.g. 0.3")
-    elif allowed == _ANY and not 0 <= value < math.inf:
-        raise ValueError(f"{name}={value} must not be negative, and finite")
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,8 +1,7 @@
 """Where x comes from: generated data sets, MNIST, and arrays of your own."""
 
-from taggernet.data.files import load
 from taggernet.data.mnist import fixture_digits, mnist
-from taggernet.data.scenes import Scenes, infer_kind, labelled_subset
+from taggernet.data.scenes import Scenes, infer_kind, labelled_subset, load
 from taggernet.data.shapes import Placements, coincident, fresh_shapes, placements, shapes
 from taggernet.data.textures import fresh_texture_mnist, texture_bank, texture_mnist
 

@@ -1,4 +1,4 @@
-"""Reading and writing scenes: .npz, .npy and .h5, never unpickling and never trusting what a file declares.
+"""Files of scenes as named arrays: .npz, .npy and .h5, never unpickling and never trusting what a file declares.
 
 A file may come from anywhere, so before a byte is unpacked its declared sizes are compared with what is
 stored and with ``limit``; references out of the file (HDF5 links, external or virtual storage) are refused.
@@ -17,20 +17,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from taggernet.data.scenes import Array, Scenes
-from taggernet.errors import unwritable
+from taggernet.arrays import Array
+from taggernet.errors import cannot_write
 
 LIMIT = 16 << 30  # bytes unpacked; more is most likely a mistake or malice
 MAPPED = 64 << 20  # a .npy larger than this stays on the disk and is read where it is looked at
 _MODEST = 256 << 20  # below this, unpacking cannot hurt, however well it is packed
 _RATIO = 200  # scenes pack 10 to 30 times; what packs better than this and is not modest is a bomb
 _NAMES = ("x", "groups", "classes", "kind")
-_DETAIL = "details_"
+DETAIL = "details_"
 
 
-def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Scenes:
-    """Scenes from a .npz, .npy (x alone) or .h5 file, checked like any array of your own."""
-    path = Path(path)
+def read_arrays(path: Path, limit: int = LIMIT) -> dict[str, Array]:
+    """The arrays of a .npz, .npy (x alone) or .h5 file by name: x, and perhaps groups, classes, kind, details_NAME."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: check the path")
     if not path.is_file():
@@ -40,24 +39,11 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Scenes:
     readers = {".npz": _read_npz, ".npy": _read_npy, ".h5": _read_h5, ".hdf5": _read_h5}
     if path.suffix.lower() not in readers:
         raise ValueError(f"{path} has the ending {path.suffix!r}, expected .npz, .npy or .h5: convert it first")
-    arrays = readers[path.suffix.lower()](path, limit)
-    kind = arrays.pop("kind", None)
-    details = {name.removeprefix(_DETAIL): arrays.pop(name) for name in list(arrays) if name.startswith(_DETAIL)}
-    try:
-        return Scenes.of(
-            arrays["x"],
-            arrays.get("groups"),
-            arrays.get("classes"),
-            kind=None if kind is None else str(kind[()]),
-            details=details,
-        )
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"{path}: {error}") from None
+    return readers[path.suffix.lower()](path, limit)
 
 
-def save(scenes: Scenes, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write_arrays(path: Path, arrays: dict[str, Array], kind: str, *, overwrite: bool = False) -> None:
     """Write to .npz or .h5; the file appears under its name only when it is complete."""
-    path = Path(path)
     writers = {".npz": _write_npz, ".h5": _write_h5, ".hdf5": _write_h5}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path} has the ending {path.suffix!r}, expected .npz or .h5: choose one of them")
@@ -65,18 +51,12 @@ def save(scenes: Scenes, path: str | os.PathLike[str], *, overwrite: bool = Fals
         raise FileNotFoundError(f"the folder {path.parent} does not exist: create it first")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already: choose another name, or pass overwrite=True")
-    arrays: dict[str, Array] = {"x": scenes.x}
-    if scenes.groups is not None:
-        arrays["groups"] = scenes.groups
-    if scenes.classes is not None:
-        arrays["classes"] = scenes.classes
-    arrays |= {_DETAIL + name: array for name, array in scenes.details.items()}
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        writers[path.suffix.lower()](partial, arrays, scenes.kind)
+        writers[path.suffix.lower()](partial, arrays, kind)
         partial.replace(path)
     except OSError as problem:
-        raise unwritable(path, problem) from None
+        raise cannot_write(path, problem) from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -90,7 +70,7 @@ def _write_h5(path: Path, arrays: dict[str, Array], kind: str) -> None:
     import h5py
 
     with h5py.File(path, "w", libver=("v110", "v110")) as file:  # its metadata carry checksums
-        file.attrs["kind"] = np.bytes_(kind)  # of fixed length, see _read_kind
+        file.attrs["kind"] = np.bytes_(kind)  # of fixed length, see read_kind
         for name, array in arrays.items():
             file.create_dataset(name, data=array, compression="gzip", compression_opts=4, fletcher32=True)
 
@@ -99,7 +79,7 @@ def _read_npz(path: Path, limit: int) -> dict[str, Array]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            _check_names(path, [_member_name(path, member) for member in members])
+            check_names(path, [member_name(path, member) for member in members])
             for member in members:
                 _check_packing(path, member)
             _check_sizes(
@@ -118,7 +98,7 @@ def _read_npz(path: Path, limit: int) -> dict[str, Array]:
         raise ValueError(f"{path} is not a whole .npz file ({error}): write or fetch it again") from None
 
 
-def _member_name(path: Path, member: zipfile.ZipInfo) -> str:
+def member_name(path: Path, member: zipfile.ZipInfo) -> str:
     if not member.filename.endswith(".npy") or "/" in member.filename or "\\" in member.filename:
         raise ValueError(f"{path} holds {member.filename!r}, expected arrays only: write it with numpy.savez")
     return member.filename.removesuffix(".npy")
@@ -129,11 +109,11 @@ def _check_packing(path: Path, member: zipfile.ZipInfo) -> None:
         raise ValueError(f"{path} is encrypted or packed in an unusual way: write it with numpy.savez_compressed")
 
 
-def _check_names(path: Path, names: list[str]) -> None:
+def check_names(path: Path, names: list[str]) -> None:
     if len(names) != len(set(names)):
         raise ValueError(f"{path} holds an array twice: write it again")
     for name in names:
-        if name not in _NAMES and not name.startswith(_DETAIL):
+        if name not in _NAMES and not name.startswith(DETAIL):
             raise ValueError(
                 f"{path} holds an array {name!r}, expected x and perhaps groups, classes: rename or drop it"
             )
@@ -146,10 +126,10 @@ def _check_sizes(path: Path, unpacked: int, stored: int, limit: int) -> None:
         raise ValueError(
             f"{path} unpacks to {unpacked:,} bytes, the limit is {limit:,}: split it, or pass a larger limit"
         )
-    _check_ratio(path, unpacked, stored)
+    check_ratio(path, unpacked, stored)
 
 
-def _check_ratio(path: Path, unpacked: int, stored: int) -> None:
+def check_ratio(path: Path, unpacked: int, stored: int) -> None:
     if unpacked > _MODEST and unpacked > _RATIO * max(stored, 1):
         raise ValueError(
             f"{path} would unpack {stored:,} bytes to {unpacked:,}, as no real scenes do: write it uncompressed"
@@ -164,7 +144,7 @@ def _check_dtype(path: Path, name: str, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _read_header(path: Path, name: str, stream: BufferedIOBase) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def read_header(path: Path, name: str, stream: BufferedIOBase) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype that the .npy header declares."""
     try:
         version = np.lib.format.read_magic(stream)
@@ -184,7 +164,7 @@ def _read_header(path: Path, name: str, stream: BufferedIOBase) -> tuple[tuple[i
 
 
 def _read_stream(path: Path, name: str, stream: BufferedIOBase, total: int) -> Array:
-    shape, dtype = _read_header(path, name, stream)
+    shape, dtype = read_header(path, name, stream)
     expected = math.prod(shape) * dtype.itemsize
     if stream.tell() + expected != total:
         raise ValueError(
@@ -200,7 +180,7 @@ def _read_npy(path: Path, limit: int) -> dict[str, Array]:
     with path.open("rb") as stream:
         array = _read_stream(path, "x", stream, total) if total <= MAPPED else None
         if array is None:
-            shape, dtype = _read_header(path, "x", stream)
+            shape, dtype = read_header(path, "x", stream)
             if stream.tell() + math.prod(shape) * dtype.itemsize != total:
                 raise ValueError(f"{path} was cut short or is damaged: write or fetch it again")
     return {"x": np.load(path, mmap_mode="r", allow_pickle=False) if array is None else array}
@@ -213,19 +193,19 @@ def _read_h5(path: Path, limit: int) -> dict[str, Array]:
         raise ValueError(f"{path} is not an HDF5 file: write or fetch it again")
     try:
         with h5py.File(path, "r") as file:
-            _check_names(path, [str(name) for name in file])  # a damaged name comes as bytes
-            sets = {name: _check_dataset(path, name, file) for name in file}
+            check_names(path, [str(name) for name in file])  # a damaged name comes as bytes
+            sets = {name: check_dataset(path, name, file) for name in file}
             unpacked = sum(math.prod(data.shape) * data.dtype.itemsize for data in sets.values())
             _check_sizes(path, unpacked, sum(data.id.get_storage_size() for data in sets.values()), limit)
             arrays: dict[str, Array] = {name: data[()] for name, data in sets.items()}
             if "kind" in file.attrs:
-                arrays["kind"] = _read_kind(path, file)
+                arrays["kind"] = read_kind(path, file)
             return arrays
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{path} is not a whole HDF5 file ({error}): write or fetch it again") from None
 
 
-def _read_kind(path: Path, file: Any) -> Array:
+def read_kind(path: Path, file: Any) -> Array:
     """Only a string of fixed length: a variable one lets a damaged file send HDF5 round for ever."""
     attribute = file.attrs.get_id("kind")
     if attribute.shape != () or attribute.dtype.kind != "S" or attribute.dtype.itemsize > 16:
@@ -233,7 +213,7 @@ def _read_kind(path: Path, file: Any) -> Array:
     return np.array(file.attrs["kind"].decode("ascii", "replace"))
 
 
-def _check_dataset(path: Path, name: str, file: Any) -> Any:
+def check_dataset(path: Path, name: str, file: Any) -> Any:
     import h5py
 
     data = file.get(name) if isinstance(file.get(name, getlink=True), h5py.HardLink) else None

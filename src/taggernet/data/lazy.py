@@ -1,4 +1,4 @@
-"""A file of your own, left on the disk where it is large: rows are read when they are asked for.
+"""A user's own file, left on disk if it is large: rows are read when they are needed.
 
 # n scenes · *shape the shape of one scene
 
@@ -18,8 +18,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from taggernet.arrays import Array
+from taggernet.config.validate import check_choice
 from taggernet.data import files
-from taggernet.data.scenes import Array, Kind, Scenes, check_choice
+from taggernet.data.scenes import Kind, Scenes, load
 
 _CHUNK = 1 << 22  # elements looked at in one go
 
@@ -34,7 +36,7 @@ class LazyArrays:
     kind: Kind | None = None
     """As the file says; None where it says nothing."""
     name: str = "x"
-    """What to call it in a complaint."""
+    """Its name in error messages."""
 
     @classmethod
     def of(cls, scenes: Scenes) -> LazyArrays:
@@ -100,7 +102,7 @@ def open_data(path: str | PathLike[str]) -> LazyArrays:
         arrays = None if mapped is None else mapped(path)
         if arrays is not None:
             return _checked(path, arrays)
-    scenes = files.load(path)
+    scenes = load(path)
     return LazyArrays(scenes.x, scenes.groups, scenes.classes, scenes.kind, str(path))
 
 
@@ -132,7 +134,7 @@ def _mapped(path: Path, name: str, offset: int, size: int) -> Array:
     """The .npy array that lies at this place of a file, as a memory map."""
     with path.open("rb") as stream:
         stream.seek(offset)
-        shape, dtype = files._read_header(path, name, stream)
+        shape, dtype = files.read_header(path, name, stream)
         begin = stream.tell()
         stream.seek(offset)
         version = np.lib.format.read_magic(stream)
@@ -148,7 +150,7 @@ def _map_npz(path: Path) -> dict[str, Any] | None:
     try:
         with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
             members = archive.infolist()
-            files._check_names(path, [files._member_name(path, member) for member in members])
+            files.check_names(path, [files.member_name(path, member) for member in members])
             if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
                 return None
             arrays: dict[str, Any] = {}
@@ -170,15 +172,15 @@ def _map_h5(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not an HDF5 file: write or fetch it again")
     try:
         file = h5py.File(path, "r")  # closed with the last of its data sets
-        files._check_names(path, [str(name) for name in file])
-        arrays: dict[str, Any] = {name: files._check_dataset(path, name, file) for name in file}
-        files._check_ratio(  # what is declared but not stored would be read, as zeros, for ever
+        files.check_names(path, [str(name) for name in file])
+        arrays: dict[str, Any] = {name: files.check_dataset(path, name, file) for name in file}
+        files.check_ratio(  # what is declared but not stored would be read, as zeros, for ever
             path,
             sum(math.prod(data.shape) * data.dtype.itemsize for data in arrays.values()),
             sum(data.id.get_storage_size() for data in arrays.values()),
         )
         if "kind" in file.attrs:
-            arrays["kind"] = files._read_kind(path, file)
+            arrays["kind"] = files.read_kind(path, file)
         return arrays
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{path} is not a whole HDF5 file ({error}): write or fetch it again") from None

@@ -2,8 +2,7 @@
 
 Looked for in this order: the folder that the environment variable TAGGERNET_DATA names (and ``mnist``
 inside it), the cache folder, the mirrors. A file is used only if its unpacked bytes have the checksum of
-the original, so a file cut short or tampered with never gets further than here; packed (.gz) and unpacked
-files are both welcome.
+the original, so a truncated or altered file is never used; packed (.gz) and unpacked files are both accepted.
 
 The splits follow the paper's public code: train is 0 .. 49,999, valid 50,000 .. 59,999, test the 10,000.
 """
@@ -12,19 +11,21 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
+import math
 import os
-import sys
-import urllib.error
-import urllib.request
 import zlib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import platformdirs
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from taggernet.data.scenes import Array, check_choice
+from taggernet.arrays import Array
+from taggernet.config.validate import check_choice
+from taggernet.errors import first_line
 
 VARIABLE = "TAGGERNET_DATA"
 MIRRORS = (
@@ -33,6 +34,7 @@ MIRRORS = (
 )
 SPLITS = ("train", "valid", "test", "train+valid")
 TIMEOUT = 30.0  # seconds without a byte after which a mirror is given up
+_CHUNK = 1 << 16
 _VALID_BEGINS = 50_000
 
 
@@ -93,7 +95,7 @@ def mnist(split: str = "train", *, download: bool = True) -> tuple[Array, Array]
 
 
 def fixture_digits(split: str = "train") -> tuple[Array, Array]:
-    """A few real digits that travel with the package: 400 of train, 100 of valid, 100 of test, balanced."""
+    """Bundled digits, a balanced few of MNIST: 400 of train, 100 of valid, 100 of test."""
     check_choice("split", split, ("train", "valid", "test"))
     with resources.files("taggernet.data").joinpath("digits.npz").open("rb") as file:
         with np.load(file, allow_pickle=False) as digits:
@@ -101,14 +103,8 @@ def fixture_digits(split: str = "train") -> tuple[Array, Array]:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: the platform's cache folder for taggernet, or XDG_CACHE_HOME's."""
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]) / "taggernet"
-    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"]) / "taggernet" / "cache"
-    if sys.platform.startswith("darwin"):
-        return Path.home() / "Library" / "Caches" / "taggernet"
-    return Path.home() / ".cache" / "taggernet"
+    """Where downloads are kept: the platform's cache folder for taggernet."""
+    return platformdirs.user_cache_path("taggernet", appauthor=False)
 
 
 def parse_idx(content: bytes, name: str) -> Array:
@@ -117,9 +113,7 @@ def parse_idx(content: bytes, name: str) -> Array:
     if len(content) < 4 + 4 * rank or content[:3] != b"\x00\x00\x08" or not 1 <= rank <= 4:
         raise ValueError(f"{name} is not an idx file of unsigned bytes: fetch the original file again")
     shape = tuple(int(size) for size in np.frombuffer(content, ">u4", count=rank, offset=4))
-    count = 1
-    for size in shape:
-        count *= size
+    count = math.prod(shape)
     if len(content) - 4 - 4 * rank != count:
         raise ValueError(
             f"{name} should hold {count} bytes for shape {shape}, but holds {len(content) - 4 - 4 * rank}: "
@@ -176,47 +170,54 @@ def _read(path: Path, file: _File) -> bytes:
 
 
 def _download(file: _File, target: Path) -> None:
-    """Fetch from the first mirror that delivers the very file; it appears under its name only when whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """Download from the first mirror that has the original file; it appears under its name only when whole."""
+    import pooch
+
     problems = []
     for mirror in MIRRORS:
-        try:
-            _fetch(mirror + target.name, partial, file)
-            partial.replace(target)
-            return
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            problems.append(f"{mirror}: {error}")
-        finally:
-            partial.unlink(missing_ok=True)
+        with _Bar(file) as bar:
+            downloader = pooch.HTTPDownloader(
+                bar, _CHUNK, timeout=TIMEOUT, headers={"User-Agent": "taggernet", "Accept-Encoding": "identity"}
+            )
+            try:
+                pooch.retrieve(
+                    mirror + target.name, f"md5:{file.packed_md5}", target.name, target.parent, downloader=downloader
+                )
+                return
+            except (OSError, ValueError) as error:  # requests' errors are OSErrors, a wrong checksum is a ValueError
+                problems.append(f"{mirror}: {first_line(error).partition(' Deleted')[0]}")
     raise ConnectionError(f"{target.name} could not be downloaded ({'; '.join(problems)}). {_advice()}")
 
 
-def _fetch(url: str, partial: Path, file: _File) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+class _Bar:
+    """A progress bar for pooch, which stops a mirror that sends more than the original file."""
 
-    request = urllib.request.Request(url, headers={"User-Agent": "taggernet"})
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    digest = hashlib.md5(usedforsecurity=False)
-    received = 0
-    with (
-        urllib.request.urlopen(request, timeout=TIMEOUT) as response,
-        partial.open("wb") as out,
-        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
-    ):
-        task = progress.add_task(partial.name.strip(".").partition(".gz")[0], total=file.packed_bytes)
-        while block := response.read(1 << 16):
-            received += len(block)
-            if received > file.packed_bytes:
-                raise ValueError(f"more than the {file.packed_bytes} bytes of the original came")
-            digest.update(block)
-            out.write(block)
-            progress.update(task, completed=received)
-    if received < file.packed_bytes:
-        raise ValueError(f"cut short: {received} of {file.packed_bytes} bytes came")
-    if digest.hexdigest() != file.packed_md5:
-        raise ValueError("the checksum (md5) is not that of the original")
+    total = 0  # set by pooch
+
+    def __init__(self, file: _File) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.task = self.progress.add_task(file.name, total=file.packed_bytes)
+        self.received, self.expected = 0, file.packed_bytes
+
+    def update(self, count: int) -> None:
+        self.received += count  # pooch counts whole chunks, also for the last one
+        if self.received >= self.expected + _CHUNK:
+            raise ValueError(f"more than the {self.expected} bytes of the original came")
+        self.progress.update(self.task, completed=self.received)
+
+    def reset(self) -> None:
+        self.received = 0
+
+    def close(self) -> None:
+        self.progress.stop()
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _advice() -> str:

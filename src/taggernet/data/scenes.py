@@ -16,16 +16,18 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from taggernet.arrays import check_plain_tensor, check_unmasked
+from taggernet.arrays import Array as Array
+from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.config.validate import check_choice, check_count
+from taggernet.data import files
 from taggernet.rng import Key
 
-Array = npt.NDArray[Any]
 Kind = Literal["binary", "real"]
 
 _MOST_ELEMENTS = 1 << 32
@@ -97,9 +99,30 @@ class Scenes:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write to .npz or .h5; ``load`` reads it back. An existing file is kept unless ``overwrite``."""
-        from taggernet.data import files
+        arrays: dict[str, Array] = {"x": self.x}
+        if self.groups is not None:
+            arrays["groups"] = self.groups
+        if self.classes is not None:
+            arrays["classes"] = self.classes
+        arrays |= {files.DETAIL + name: array for name, array in self.details.items()}
+        files.write_arrays(Path(path), arrays, self.kind, overwrite=overwrite)
 
-        files.save(self, path, overwrite=overwrite)
+
+def load(path: str | os.PathLike[str], *, limit: int = files.LIMIT) -> Scenes:
+    """Scenes from a .npz, .npy (x alone) or .h5 file, checked like arrays; ``limit`` bounds the bytes unpacked."""
+    arrays = files.read_arrays(Path(path), limit)
+    kind = arrays.pop("kind", None)
+    details = {name: arrays.pop(name) for name in list(arrays) if name.startswith(files.DETAIL)}
+    try:
+        return Scenes.of(
+            arrays["x"],
+            arrays.get("groups"),
+            arrays.get("classes"),
+            kind=None if kind is None else str(kind[()]),
+            details={name.removeprefix(files.DETAIL): array for name, array in details.items()},
+        )
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def infer_kind(x: object) -> Kind:
@@ -148,16 +171,6 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def check_count(name: str, value: object, *, low: int = 0, high: int | None = None) -> int:
-    """An integer argument within its bounds, or one clear sentence."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {type(value).__name__}: pass e.g. {name}={max(low, 1)}")
-    if value < low or (high is not None and value > high):
-        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise ValueError(f"{name}={value} was given, but it must be {allowed}")
-    return int(value)
-
-
 def check_scene_count(n: object, size: object) -> int:
     """How many scenes of size x size to make, such that they fit a memory; a run that wants more draws them fresh."""
     count = check_count("n", n, low=1)
@@ -167,17 +180,10 @@ def check_scene_count(n: object, size: object) -> int:
     return count
 
 
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """A named option, or one clear sentence that lists the choices."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
-    return str(value)
-
-
 def _as_array(name: str, value: object) -> Array:
     """numpy's view of a user's array, tensor or nested list."""
     if isinstance(value, torch.Tensor):
-        value = check_plain_tensor(name, value).detach().cpu()
+        value = check_dense_tensor(name, value).detach().cpu()
         value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has no bfloat16
         value = value.float() if value.dtype.itemsize == 1 and value.is_floating_point() else value  # nor float8
         return value.numpy()

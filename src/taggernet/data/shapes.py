@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
+from taggernet.config.validate import check_choice, check_count
+from taggernet.data.scenes import Array, Scenes, check_scene_count, one_thread
 from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from taggernet.config.validate import check_choice, check_count
 from taggernet.data.mnist import mnist
-from taggernet.data.scenes import Array, Scenes, check_choice, check_count, check_scene_count, one_thread
+from taggernet.data.scenes import Array, Scenes, check_scene_count, one_thread
 from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from taggernet.data import Scenes
 from taggernet.explorer.scenes import TEST_SCENES, check_shape
-from taggernet.fileio import read_json
-from taggernet.model_io import CARD, model_config
-from taggernet.pretrained import card_in, locate
+from taggernet.model_io import read_card, read_model_config
+from taggernet.pretrained import locate
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.run_dir import read_config
@@ -19,7 +18,7 @@ def open_model(model: Tagger | str | Path) -> tuple[Tagger, str, str]:
     if isinstance(model, Tagger):
         return model, "model", ""
     folder = locate(model)
-    recipe = str(card_in(folder).get("recipe", ""))
+    recipe = str(read_card(folder).get("recipe", ""))
     return Tagger.load(folder), recipe or folder.name, recipe
 
 
@@ -29,7 +28,7 @@ def check_model(model: Tagger | str | Path) -> None:
         check_shape(model.config)
     else:
         folder = locate(model)
-        check_shape(model_config(read_json(folder / CARD).get("model"), folder / CARD))
+        check_shape(read_model_config(folder))
 
 
 def own_scenes(model: Tagger | str | Path) -> Scenes | None:

@@ -16,8 +16,9 @@ import torch
 
 from taggernet import data
 from taggernet.config.model import TaggerConfig
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array, check_count
+from taggernet.data.scenes import Array
 from taggernet.data.shapes import KINDS, shape_masks
 from taggernet.data.textures import GRID, MOVE, SIDE, compose
 

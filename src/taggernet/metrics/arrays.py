@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taggernet.arrays import check_plain_tensor, check_unmasked
+from taggernet.arrays import check_dense_tensor, check_unmasked
 
 ArrayT = TypeVar("ArrayT", NDArray[Any], Tensor)
 """The kind of the first argument is the kind of the result (a tensor's result stays on its device)."""
@@ -35,7 +35,7 @@ def to_tensors(**arrays: AnyArray) -> list[Tensor]:
         given = " and ".join(f"{name} is {place}" for name, place in places.items())
         raise TypeError(f"{given}, but one kind on one device is expected: convert one of them first")
     return [
-        check_plain_tensor(name, array) if isinstance(array, Tensor) else _from_numpy(name, array)
+        check_dense_tensor(name, array) if isinstance(array, Tensor) else _from_numpy(name, array)
         for name, array in arrays.items()
     ]
 

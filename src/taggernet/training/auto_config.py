@@ -1,8 +1,8 @@
-"""From a user's own data to a whole configuration: kind, units, sizes and the length of training.
+"""A configuration inferred from a user's own data: data type, units, sizes and length of training.
 
 # n scenes · N elements
 
-Every choice is a field of the configuration and an option of ``taggernet train``. The rules, in short:
+Each setting is a field of the configuration and an option of ``taggernet train``. The rules:
 
     kind       binary where every value is 0 or 1, else real
     units      real: mean 0 and standard deviation 1 (values already within [0, 1] stay as they are)
@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from taggernet.config.model import MAX_ELEMENTS, TaggerConfig
+from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
+from taggernet.config.validate import MAX_ELEMENTS
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.data.scenes import Array
@@ -37,7 +38,7 @@ HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A user's data and what one look at all of it says."""
+    """A user's data and their statistics."""
 
     name: str
     data: LazyArrays
@@ -53,7 +54,7 @@ class Found:
 
 
 def choices(config: Config) -> str:
-    """What was chosen for a user's data, in one line."""
+    """The inferred settings, in one line."""
     model, adam = config.model, config.optimiser
     units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
     return (
@@ -68,13 +69,13 @@ def looks_like_a_file(name: str) -> bool:
 
 
 def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
-    """Open and check data of your own; ``kind`` is found out unless it is given."""
+    """Open and check your own data; ``kind`` is detected unless given."""
     if isinstance(data, Scenes):
         own, name = LazyArrays.of(data), IN_MEMORY
     else:
         own, name = open_data(data), str(Path(data).resolve())
     if len(own) < FEWEST:
-        raise ValueError(f"{own.name} has {len(own)} scenes, too few to learn from: give at least {FEWEST}")
+        raise ValueError(f"{own.name} has {len(own)} scenes, too few to train on: give at least {FEWEST}")
     if math.prod(own.shape) > MAX_ELEMENTS:
         raise ValueError(
             f"{own.name} has scenes of {math.prod(own.shape):,} elements, more than {MAX_ELEMENTS:,}: "
@@ -89,12 +90,12 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
 
 
 def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Config:
-    """A configuration for data of your own; change fields with ``dataclasses.replace`` and give it to ``train``."""
+    """A configuration for your own data; change fields with ``dataclasses.replace`` and pass it to ``train``."""
     return configure(look(data, kind))
 
 
 def configure(found: Found) -> Config:
-    """The rules of this module's legend."""
+    """Apply the rules listed at the top of this module."""
     data, s = found.data, found.survey
     n, elements = len(data), math.prod(data.shape)
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))

@@ -1,4 +1,4 @@
-"""What a run leaves for people: records as JSON lines, tensorboard beside them, a progress bar, the environment."""
+"""Logs of a run: metrics as JSON lines, TensorBoard, a progress bar, the environment."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from taggernet._version import __version__
 from taggernet.fileio import write_durably
 
 
 def environment() -> dict[str, Any]:
-    """Versions, commit and hardware: what someone needs to explain a difference."""
-    import taggernet
-
+    """Versions, commit and hardware, to explain a difference between two runs."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
-        "taggernet": taggernet.__version__,
+        "taggernet": __version__,
         "commit": _commit(),
         "python": sys.version.split()[0],
         "torch": torch.__version__,
@@ -77,7 +76,7 @@ def _cpu() -> str:
 
 
 class Records:
-    """metrics.jsonl: one JSON object per line, each with its step. The truth of a run."""
+    """metrics.jsonl: one JSON object per line, each with its step."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
@@ -85,7 +84,7 @@ class Records:
         self._file = open(path, "a")  # noqa: SIM115  lives as long as the run
 
     def _keep_until(self, step: int) -> None:
-        """Drop what a killed run wrote after its last checkpoint, and a last line that was cut short."""
+        """Drop what a killed run wrote after its last checkpoint, and a truncated last line."""
         if not self.path.exists():
             return
         before = self.path.read_bytes()
@@ -96,7 +95,7 @@ class Records:
             if found is not None and found <= step:
                 kept.append(line + b"\n")
             elif found is None and number < len(lines):
-                warnings.warn(f"line {number} of {self.path} is damaged and left out", stacklevel=2)
+                warnings.warn(f"line {number} of {self.path} is damaged and was dropped", stacklevel=2)
         text = b"".join(kept)
         if text != before:
             write_durably(self.path, lambda temporary: temporary.write_bytes(text))
@@ -131,7 +130,7 @@ def _step_of(line: bytes) -> int | None:
 
 
 def _close(file: Any, failing: bool) -> None:
-    """Close it; a full disk is told once, by the write that met it first."""
+    """Close the file; after a failure, which was reported already, without another error."""
     try:
         file.close()
     except OSError:
@@ -140,7 +139,7 @@ def _close(file: Any, failing: bool) -> None:
 
 
 class TensorBoard:
-    """Tensorboard's copy of the records: one curve per figure and seed."""
+    """TensorBoard's copy of the metrics: one curve per metric and seed."""
 
     def __init__(self, folder: Path, step: int, enabled: bool) -> None:
         self._writer: Any = None

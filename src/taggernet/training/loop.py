@@ -17,6 +17,7 @@ from torch import Tensor
 
 from taggernet.config.run import Config
 from taggernet.data import Scenes
+from taggernet.errors import OutOfMemory, is_out_of_memory
 from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
@@ -29,7 +30,7 @@ from taggernet.training.distributed import (
     wait_for_all,
     world,
 )
-from taggernet.training.failures import OutOfMemory, in_short, is_lost_peer, is_out_of_memory, what_to_lower
+from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
 from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed

@@ -1,36 +1,40 @@
-"""A run's folder: who owns it, what it was configured as, what it holds in the end.
+"""A run's folder: its lock, its configuration, its trained models.
 
 config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from taggernet.config.run import Config, differing_fields, from_json, to_json
+from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
 from taggernet.training.seeds import one_seed
 
+LOCK = ".lock"
+
 
 @dataclass(frozen=True)
 class RunLock:
-    """A folder that this process holds, by a lock on a file in it."""
+    """A run's folder while this process holds the lock in it."""
 
     folder: Path
-    lock: int
+    stat: os.stat_result
+    """Of the lock file when it was locked; it stays open, so that no other file gets its number."""
 
     @contextmanager
     def writing(self, what: str, kept: Callable[[], str] = str) -> Iterator[None]:
-        """Write into the folder, if it is still the one that was claimed; say what failed and what is kept."""
+        """Write into the folder if it is still the one that was locked; an error says what failed and what is kept."""
         try:
             self._check()
             yield
@@ -39,29 +43,28 @@ class RunLock:
 
     def _check(self) -> None:
         try:
-            here = os.path.samestat(os.fstat(self.lock), os.stat(self.folder / ".lock"))
+            same = os.path.samestat(self.stat, os.stat(self.folder / LOCK))
         except FileNotFoundError:
-            here = False
-        if not here:
+            same = False
+        if not same:
             raise OSError("the folder was deleted, moved or replaced while the run was using it")
 
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[RunLock]:
-    """Hold the folder for this process: a second run in it is refused, and a crash releases it."""
+    """Lock the folder for this process: a second run in it is refused at once; a crash releases the lock."""
+    lock = FileLock(folder / LOCK, mode=0o644)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise ValueError(f"another run is using {folder}: wait for it, or choose another --out") from None
     except OSError as problem:
-        raise OSError(f"{folder} cannot be written ({problem.strerror}): choose another --out") from None
+        raise cannot_write(folder, problem, "choose another --out") from None
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"another run is using {folder}: wait for it, or choose another --out") from None
-        yield RunLock(folder, lock)
+        yield RunLock(folder, os.stat(folder / LOCK))
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def write_or_check_config(folder: Path, config: Config) -> None:

@@ -22,10 +22,11 @@ from torch import Tensor
 from torch.func import functional_call
 
 from taggernet.config.run import OptimiserConfig
+from taggernet.errors import is_out_of_memory
 from taggernet.fast.fx_passes import compiler_options
 from taggernet.fast.split_float import dequantize, merge, quantize, split
 from taggernet.rng import Key
-from taggernet.training.failures import in_short, is_out_of_memory
+from taggernet.training.failures import in_short
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.sources import Part, Source
 

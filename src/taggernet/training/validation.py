@@ -1,4 +1,4 @@
-"""Whether a model can take the scenes a configuration names: asked before a run's folder is written."""
+"""Checks that a configuration's model fits its data, made before the run's folder is written."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import numpy as np
 
 from taggernet import data
 from taggernet.config.run import Config, DataConfig
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY
 
 FEW = 5
-"""So many shapes can be told apart on any canvas that holds them."""
+"""This many shapes are visible on any canvas that holds them."""
 
 
 def check_data(config: Config, given: Scenes | None = None) -> None:
-    """One sentence if the scenes have another shape or kind than the model's inputs, or lack what they must have."""
+    """Raise ValueError if shape or kind of the scenes differ from the model's, or labels are missing."""
     wanted, model = config.data, config.model
     if given is not None or wanted.name not in BUILT_IN:
         if given is None and wanted.name == IN_MEMORY:
-            return  # which complains by itself, or goes on with a finished run
+            return  # checked when the data are needed; a finished run does not need them
         own = open_data(wanted.name) if given is None else LazyArrays.of(given)
         shape, kind = own.shape, own.kind
     else:
@@ -41,10 +42,9 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
 
 
 def check_built_in(wanted: DataConfig) -> None:
-    """Numbers of scenes and objects with which one of the paper's data sets can be made."""
+    """Raise ValueError if this data set of the paper cannot be made with these numbers of scenes and objects."""
     for name in ("train", "valid", "test"):
-        if getattr(wanted, name) < 1:
-            raise ValueError(f"{name}={getattr(wanted, name)} must be at least 1 for {wanted.name}")
+        check_count(name, getattr(wanted, name), low=1)
     if wanted.name == "shapes":
         some = 100 if wanted.objects > FEW else 1
         drawn = data.shapes(some, 0, wanted.objects, wanted.size, style=wanted.style).groups
@@ -52,6 +52,6 @@ def check_built_in(wanted: DataConfig) -> None:
         seen = float(np.mean([len(np.unique(scene[scene > 0])) for scene in drawn]))
         if wanted.objects > FEW and seen < wanted.objects / 2:
             raise ValueError(
-                f"objects={wanted.objects} was given, but of so many only about {seen:.0f} can be seen on "
-                f"{wanted.size} x {wanted.size}, the others are hidden: choose fewer"
+                f"objects={wanted.objects} is too many: only about {seen:.0f} of them are visible on "
+                f"{wanted.size} x {wanted.size}, as objects hide each other: choose fewer"
             )

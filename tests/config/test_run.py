@@ -1,0 +1,59 @@
+"""The configuration of a run: what differs between two, and what a file may hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from taggernet.config.model import TaggerConfig
+from taggernet.config.run import (
+    Config,
+    DataConfig,
+    OptimiserConfig,
+    RuntimeConfig,
+    differing_fields,
+    from_json,
+    to_json,
+)
+from taggernet.fileio import read_json, write_json
+
+OTHER = Config(
+    model=TaggerConfig(shape=(3, 4), widths=(8, 4), norm="layer"),
+    data=DataConfig(mode="fresh"),
+    optimiser=OptimiserConfig(lr=0.5, clip=1.0),
+    runtime=RuntimeConfig(log_every=9),
+    seeds=3,
+)
+
+
+def test_differing_fields_name_every_leaf() -> None:
+    a = replace(OTHER, model=replace(OTHER.model, norm="batch"), data=DataConfig(), runtime=RuntimeConfig(), seeds=2)
+    assert differing_fields(a, a) == []
+    assert differing_fields(a, OTHER) == ["model.norm", "data.mode", "seeds"]
+
+
+@pytest.mark.parametrize("config", [Config(), OTHER])
+def test_a_configuration_survives_its_file(config: Config, tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", to_json(config))
+    assert from_json(read_json(tmp_path / "config.json"), "it") == config
+    assert to_json(config) == asdict(config)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"bananas": 3}, r"unknown fields \['bananas'\] in Config"), ({"data": {"bananas": 3}}, "in DataConfig"),
+     ({"optimiser": 3}, "OptimiserConfig must be an object, not int"), ({"groups": 0}, "groups=0 is out of range"),
+     ({"first_seed": -1}, "first_seed=-1"), ({"class_cost": 0.1}, "the model has no classes")],
+)  # fmt: skip
+def test_an_edited_configuration_is_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        from_json(to_json(Config()) | change, "config.json")
+
+
+def test_a_missing_part_is_named() -> None:
+    content = to_json(Config())
+    del content["data"]
+    with pytest.raises(ValueError, match=r"config\.json lacks the field 'data'"):
+        from_json(content, "config.json")

@@ -1,0 +1,114 @@
+"""The run's folder: one process at a time, and never that of another configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toys import quiet, toy
+
+import taggernet
+from taggernet.training import train
+from taggernet.training.run_dir import lock_run, models_of, read_config
+
+CONFIG = toy("batch", "fixed", ema=0.9)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    train(CONFIG, folder)
+    return folder
+
+
+def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Path) -> None:
+    before = (finished / "config.json").read_bytes()
+    other = toy("layer", "fixed", ema=0.9, lr=0.5)
+    with pytest.raises(ValueError, match="another configuration") as caught:
+        train(other, finished)
+    message = str(caught.value)
+    assert "model.norm is 'batch' there, 'layer' here" in message
+    assert "optimiser.lr is 0.01 there, 0.5 here" in message
+    assert "choose another --out" in message
+    assert "data" not in message.split("(")[1], "only what differs"
+    assert (finished / "config.json").read_bytes() == before
+
+
+def test_another_runtime_is_not_another_run(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    train(replace(CONFIG, runtime=quiet(log_every=1)), run)
+    assert read_config(run).runtime.log_every == 1
+
+
+def test_parts_of_a_run_without_its_configuration_are_refused(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "config.json").unlink()
+    with pytest.raises(ValueError, match=r"no config\.json: choose another --out"):
+        train(CONFIG, run)
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
+    """While it is in use, by whichever process; a process that was killed no longer uses it."""
+    program = (
+        "import sys, time; from pathlib import Path; from taggernet.training.run_dir import lock_run\n"
+        "with lock_run(Path(sys.argv[1])):\n    print('held', flush=True); time.sleep(60)"
+    )
+    source = str(Path(taggernet.__file__).parents[1])
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": source},
+    )  # fmt: skip
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(ValueError, match=f"another run is using {tmp_path}: wait for it, or choose another --out"):
+            train(toy(), tmp_path)
+        assert not (tmp_path / "config.json").exists()
+    finally:
+        other.kill()
+        other.communicate()
+    with lock_run(tmp_path), pytest.raises(ValueError, match="another run is using"):
+        train(toy(), tmp_path)
+    assert train(toy(), tmp_path).finished
+
+
+def test_a_folder_that_was_replaced_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with lock_run(folder) as lock:
+        with lock.writing("a record"):
+            (folder / "record").write_text("fine")
+        shutil.rmtree(folder)
+        with pytest.raises(OSError, match=r"a record could not be written to .*deleted, moved or replaced"):
+            with lock.writing("a record"):
+                pytest.fail("nothing may be written")
+        with lock_run(folder):  # another run made a folder of that name
+            with pytest.raises(OSError, match=r"deleted, moved or replaced .*; kept"):
+                with lock.writing("a record", lambda: "; kept"):
+                    pytest.fail("nothing may be written")
+
+
+def test_models_come_in_the_order_of_their_seeds(tmp_path: Path) -> None:
+    for name in ("seed-10", "seed-9", "seed-x", "other"):
+        (tmp_path / name).mkdir()
+    assert [path.name for path in models_of(tmp_path)] == ["seed-9", "seed-10"]
+
+
+def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(OSError, match=r"cannot be written \(.+\): choose another --out"):
+            train(toy(), out)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_said_so(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="cannot be written"):
+        train(toy(), tmp_path / "run")
