@@ -97,7 +97,7 @@ class _Gallery:
 
     @staticmethod
     def of(replay: Replay, digits: int, groups: int) -> _Gallery:
-        scenes = replay.draw(digits)
+        scenes = replay.load_scenes(digits)
         found = evaluate_weights(
             replay.model, stack_weights([replay.model]), scenes, groups=groups, iterations=replay.iterations,
             batch=replay.batch, seed=replay.seed,
@@ -123,7 +123,7 @@ class _Gallery:
         return top[0].numpy() if top is not None and self.replay.model.config.classes else None
 
     def grouping(self, scene: int) -> Grouping:
-        return self.replay.replay(self.scenes, [scene], self.groups)
+        return self.replay.group(self.scenes, [scene], self.groups)
 
     def trace(self, scene: int, grouping: Grouping) -> Trace:
         return Trace.of(self.scenes[scene], grouping, 0, self.replay.order)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from paper.charts import generalisation_figure
-from paper.figure4 import worst_scenes_figure
+from paper.charts import generalisation_figure, worst_scenes_figure
 from paper.generalisation import generalisation
 from paper.published import TABLE_1A
 from paper.quick import sized_config

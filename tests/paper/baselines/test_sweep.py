@@ -54,7 +54,10 @@ def test_errors_are_in_percent_one_list_per_setting() -> None:
         ({}, "there are no settings"),
         ({"fast": {"lr": 0.1}}, "setting 'fast' changes lr: give an object with some of whiten, input_noise"),
         ({"fast": 3}, "setting 'fast' changes 3: give an object"),
-        ({"odd": {"input_noise": -1.0}}, "setting 'odd': input_noise=-1.0 must not be negative"),
+        (
+            {"odd": {"input_noise": -1.0}},
+            "setting 'odd': input_noise=-1.0 is out of range: give a finite number of at least 0",
+        ),
         ({"odd": {"input_noise": "much"}}, "setting 'odd' has input_noise='much': give a number"),
         ({"odd": {"whiten": float("nan")}}, "setting 'odd' has whiten=nan: give a number"),
         ({"odd": {"lambdas": 3}}, "setting 'odd' has lambdas=3: give a list of numbers"),
