@@ -1,4 +1,4 @@
-# Everything runs from .venv, which the first target that needs it creates; later ones reuse it.
+# Everything runs in .venv, which is created when a target first needs it.
 # Another interpreter: make test PYTHON=/path/to/python3.12
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -17,49 +17,49 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer was found: install one, or name it with make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv .venv
 
-# The stamp is older than pyproject.toml or constraints.txt exactly when an installation is due.
+# The stamp is older than pyproject.toml or constraints.txt when an installation is due.
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-setup: $(READY) ## create .venv and install the package with its tools
+setup: $(READY) ## create .venv and install the package with all tools
 
-demo: $(READY) ## group 1,000 held-out scenes with the shipped Shapes model and draw some
+demo: $(READY) ## group 1,000 held-out scenes with the shipped model, draw a few
 	$(BIN)/taggernet demo
 
 test: lint typecheck pytest ## ruff, mypy --strict and all tests
 
-lint: $(READY) ## style and mistakes that ruff sees
+lint: $(READY) ## ruff: style and common mistakes
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-typecheck: $(READY) ## mypy --strict on the package
+typecheck: $(READY) ## mypy --strict on the package and paper/
 	$(BIN)/mypy --strict src/taggernet paper
 
-pytest: $(READY) ## the tests alone; PYTEST_ARGS="-k ami -x" narrows them
+pytest: $(READY) ## the tests only; PYTEST_ARGS="-k ami -x" selects some
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# What docs/reliability.md promises; -p no:cacheprovider, so that nothing is left in the repository.
+# The guarantees of docs/reliability.md; -p no:cacheprovider leaves nothing behind in the repository.
 SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/training/test_, \
-	resume.py checkpoint.py divergence.py distributed.py failures.py failures_of_the_machine.py)
+	resume.py checkpoint.py run_dir.py divergence.py distributed.py failures.py failures_of_the_machine.py)
 
 soak: $(READY) ## the tests of docs/reliability.md at full size
 	TAGGERNET_SOAK=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1200 \
 		-p no:cacheprovider --durations 10 $(SOAKED)
 
-# Strict, as it otherwise passes over in silence every version that its service does not answer for.
-audit: $(READY) ## look up known vulnerabilities of the versions in constraints.txt (asks the network)
+# --strict: otherwise pip-audit silently skips every version that its service does not answer for.
+audit: $(READY) ## look up known vulnerabilities of the versions in constraints.txt (needs the network)
 	@test -x build/audit/bin/pip-audit || { $(BIN)/python -m venv build/audit && build/audit/bin/pip install -q pip-audit; }
 	build/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
-format: $(READY) ## let ruff rewrite the sources
+format: $(READY) ## format the sources with ruff
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 bench: $(READY) ## run every script in benchmarks/
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-docs: $(READY) ## build the documentation as a site into site/
+docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/: open site/index.html, or serve it with $(BIN)/mkdocs serve"
 

@@ -1,9 +1,9 @@
-"""A convolutional mapping for TAG: the framework asks for a function of rows, not for a Ladder.
+"""A convolutional mapping for TAG: the framework needs a function of rows, not necessarily a Ladder.
 
     python examples/convolutional_mapping.py
 
-Trains a small convolutional network for some seconds on scenes of two solid shapes and prints how well its
-groups match the true ones (adjusted mutual information: 0 is chance, 1 is perfect) before and after.
+Trains a small convolutional network for a few seconds on scenes of two solid shapes and prints how well its groups
+match the true ones (adjusted mutual information: 0 is chance, 1 is perfect) before and after training.
 
 # B batch · K groups · R rows = B x K · N = height x width elements
 """
@@ -24,7 +24,7 @@ GROUPS, ITERATIONS, OBJECTS = 3, 3, 2
 
 
 def convolution(inputs: int, outputs: int, dilation: int = 1) -> nn.Sequential:
-    """A layer that looks at one row's image alone: its norm is over channels and places, not over rows."""
+    """A layer that treats each row separately: its norm is over channels and positions, not over rows."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, padding=dilation, dilation=dilation),
         nn.GroupNorm(1, outputs),
@@ -33,11 +33,11 @@ def convolution(inputs: int, outputs: int, dilation: int = 1) -> nn.Sequential:
 
 
 class ConvolutionalMapping(nn.Module):
-    """The four features of a group as four channels of an image, the next z and m as two.
+    """The four features of a group are four channels of an image; the next z and m are two.
 
-    Every row goes through the same weights and knows nothing of the others, so groups stay symmetric and K, T
-    and the batch are free. Two coordinates are added as channels, and a summary of the whole image is added
-    at each place: which object a group holds cannot be decided from a small neighbourhood.
+    Every row goes through the same weights, independently of the others, so groups stay symmetric and K, T and the
+    batch size are free. Two coordinates are added as channels, and a summary of the whole image is added at each
+    position: a small neighbourhood cannot tell which object a group holds.
     """
 
     def __init__(self, height: int, width: int, channels: int = 24) -> None:
@@ -65,7 +65,7 @@ class ConvolutionalMapping(nn.Module):
 
 
 def ami(model: tn.Tagger, scenes: tn.data.Scenes) -> float:
-    """Mean over scenes; elements that several objects or none cover are unscored."""
+    """Mean over scenes; elements covered by several objects or by none are not scored."""
     out = model.group(scenes.x, groups=GROUPS, iterations=ITERATIONS + 2)
     return float(np.mean(tn.metrics.adjusted_mutual_information(scenes.groups, out.labels)))
 
@@ -99,7 +99,7 @@ def main() -> None:
     options = parser.parse_args()
 
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # the products are small: more threads wait for each other
+    torch.set_num_threads(1)  # the matrices are small: more threads would only wait for each other
     test = tn.data.shapes(200, seed=0, objects=OBJECTS, size=options.size, style="small", split="test")
     config = tn.TaggerConfig(shape=(options.size, options.size), noise=0.2, mean=float(test.x.mean()))
     model = tn.Tagger(config, ConvolutionalMapping(options.size, options.size))

@@ -1,10 +1,10 @@
-"""Few labels: 30 labelled scenes among 2,000 without, each a digit of its own texture on another texture.
+"""Few labels: 30 of 2,000 scenes are labelled; each scene is a textured digit on a background of another texture.
 
     python examples/few_labels.py
 
-Toy size, from the few real digits that travel with the package: three kinds of digit, brightened so that a minute
-suffices and shrunk to 14 x 14. It trains twice with the same labels, once on the labelled scenes alone and once on all
-of them, and prints both test errors.
+A toy problem of bundled MNIST digits: three classes, brightened so that a minute of training suffices, and shrunk to
+14 x 14. The script trains twice with the same labels, once on the labelled scenes only and once on all scenes, and
+prints both test errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DIGITS = (0, 1, 7)
 
 
 def scenes(split: str, n: int, seed: int = 0) -> tn.data.Scenes:
-    """TextureMNIST1 scenes of the chosen digits at half size; classes count from 0 in their order."""
+    """TextureMNIST1 scenes of the chosen digits at half size; class i is DIGITS[i]."""
     images, labels = tn.data.fixture_digits(split)
     chosen = np.isin(labels, DIGITS)
     made = tn.data.texture_mnist(1, split, seed, n=n, images=images[chosen], labels=labels[chosen])
@@ -33,7 +33,7 @@ def scenes(split: str, n: int, seed: int = 0) -> tn.data.Scenes:
 
 
 def few(train: tn.data.Scenes, labels: int) -> tn.data.Scenes:
-    """Keep as many labels, equally many of each class, and hide the others."""
+    """Keep this many labels, the same number per class, and hide the others."""
     kept = tn.data.labelled_subset(train.classes, labels, n_classes=len(DIGITS))
     classes = np.full(len(train), -1)
     classes[kept] = train.classes[kept]
@@ -41,7 +41,7 @@ def few(train: tn.data.Scenes, labels: int) -> tn.data.Scenes:
 
 
 def error(train: tn.data.Scenes, test: tn.data.Scenes, updates: int) -> float:
-    """Train on scenes of which some have labels; the share of wrong answers on the test scenes."""
+    """Train on partly labelled scenes and return the error rate on the test scenes."""
     config = config_for(train)
     config = replace(
         config,
@@ -59,12 +59,12 @@ def error(train: tn.data.Scenes, test: tn.data.Scenes, updates: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Learn to name digits on textures from few labels.")
-    parser.add_argument("--labels", type=int, default=30, help="scenes that have a label, a multiple of 3")
-    parser.add_argument("--scenes", type=int, default=2000, help="scenes to learn from")
+    parser = argparse.ArgumentParser(description="Classify textured digits from few labels.")
+    parser.add_argument("--labels", type=int, default=30, help="labelled scenes, a multiple of 3")
+    parser.add_argument("--scenes", type=int, default=2000, help="training scenes")
     parser.add_argument("--updates", type=int, default=400, help="training updates of each of the two runs")
     options = parser.parse_args()
-    torch.set_num_threads(1)  # the products are small: more threads wait for each other
+    torch.set_num_threads(1)  # the matrices are small: more threads would only wait for each other
 
     begun = time.perf_counter()
     train, test = few(scenes("train", options.scenes), options.labels), scenes("test", 600)

@@ -2,10 +2,10 @@
 
     python examples/own_data.py
 
-The data are made up: 40 detectors in a row, each on or off, and misread now and then. Two machines disturb them,
-anywhere along the row: one switches on six in a line, the other every second of nine. Nothing tells the network so. It
-prints how well the groups it finds match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and
-draws a few rows as text.
+The data are synthetic: 40 detectors in a row, each on or off, with a few misreadings. Two machines trigger them,
+anywhere along the row: one switches on six neighbours, the other every second of nine. The network is not told. The
+script prints how well its groups match the machines (adjusted mutual information: 0 is chance, 1 is perfect) and draws
+a few rows as text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MACHINES = (np.ones(6, bool), np.arange(9) % 2 == 0)
 
 
 def write_file(path: Path, n: int, seed: int = 0) -> None:
-    """x (n, 40) of 0 and 1, and which machine did it: 1, 2, or 0 for none, both or a misreading."""
+    """x (n, 40) of 0 and 1, and groups: the machine that caused each 1 (1 or 2), 0 for none, both or a misreading."""
     rng = np.random.default_rng(seed)
     on = np.zeros((2, n, DETECTORS), bool)
     for marks, pattern in zip(on, MACHINES, strict=True):
@@ -39,12 +39,12 @@ def write_file(path: Path, n: int, seed: int = 0) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train on a file of one's own, from the file to the groups.")
+    parser = argparse.ArgumentParser(description="Train on a file of your own, from the file to the groups.")
     parser.add_argument("--scenes", type=int, default=4000, help="rows in the file")
     parser.add_argument("--updates", type=int, default=1200, help="training updates")
     parser.add_argument("--out", type=Path, help="keep the file and the run in this folder")
     options = parser.parse_args()
-    torch.set_num_threads(1)  # the products are small: more threads wait for each other
+    torch.set_num_threads(1)  # the matrices are small: more threads would only wait for each other
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.out or Path(temporary)

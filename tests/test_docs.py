@@ -20,7 +20,7 @@ from taggernet.cli import main
 from taggernet.export import export
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def script(path: str) -> ModuleType:
@@ -33,54 +33,99 @@ def script(path: str) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def hook() -> ModuleType:
-    return script("docs/hooks/repository.py")
+def links() -> ModuleType:
+    return script("docs/hooks/links.py")
 
 
-def test_the_site_builds_strictly(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation, built without a warning."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
     assert "WARNING" not in built.stderr
-    first = (tmp_path / "site" / "index.html").read_text()
-    assert "split any input into groups" in first, "the README is the first page"
-    assert "images/groups.gif" in first
-    assert "docs/images" not in first
-    assert (tmp_path / "site" / "images" / "groups.gif").exists()
-    model = (tmp_path / "site" / "api" / "model" / "index.html").read_text()
-    assert "Widths of the Ladder" in model, "the API comes from docstrings, those of fields included"
-    assert not list((tmp_path / "site").rglob("*.py"))
+    return folder
+
+
+def test_the_site_is_complete_and_works_offline(site: Path) -> None:
+    pages = {path.parent.name: path.read_text() for path in site.rglob("index.html")}
+    first = pages["site"]
+    assert "https://arxiv.org/abs/1606.06724" in first
+    assert (site / "images" / "groups.gif").exists()
+    assert "Widths of the Ladder" in pages["model"], "the API comes from docstrings, those of fields included"
+    assert not list(site.rglob("*.py"))
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem == "index" or f'href="{page.stem}/"' in first, "every page is in the navigation"
-    foreign = re.findall(r'(?:<script|<link|<img)[^>]+(?:src|href)="(https?:[^"]+)"', first)
-    assert not foreign, "the site works without a network"
+    for name, html in pages.items():
+        foreign = re.findall(r'(?:<script|<link|<img)[^>]+(?:src|href)="(https?:[^"]+)"', html)
+        assert not foreign, f"{name} does not work offline"
+        assert "arithmatex" not in html, f"{name} has a formula that was not rendered"
+    assert pages["equations"].count("<math") > 20
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen(site: Path, browser: Any, width: int) -> None:
+    """No page scrolls sideways, on a laptop or on a phone: wide tables and code scroll inside their own box."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for path in sorted(site.rglob("index.html")):
+        page.goto(path.as_uri())
+        if page.locator("article table:not([class])").count():
+            page.locator(".md-typeset__scrollwrap").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.parent.name
+    page.close()
+
+
+def test_formulas_become_mathml() -> None:
+    """Inline and displayed ones, with what Markdown has escaped; the rest of the page stays."""
+    rendered = script("docs/hooks/formulas.py").on_page_content(
+        '<p>a <span class="arithmatex">\\(x &lt; y\\)</span></p><div class="arithmatex">\\[\nz^2\n\\]</div><p>b</p>'
+    )
+    inline, block = re.findall(r"<math.*?</math>", rendered)
+    assert 'display="inline"' in inline
+    assert "<mi>x</mi><mo>&lt;</mo><mi>y</mi>" in inline.replace("&#x0003C;", "&lt;")
+    assert 'display="block"' in block
+    assert "<msup><mi>z</mi><mn>2</mn></msup>" in block
+    assert re.sub(r"<math.*?</math>", "", rendered) == "<p>a </p><p>b</p>"
+
+
+REPOSITORY = "https://example.org/us/taggernet"
 
 
 @pytest.mark.parametrize(
-    ("source", "given", "expected"),
+    ("source", "given", "as_path", "as_link"),
     [
-        ("index.md", "[guide](docs/own-data.md#the-file)", "[guide](own-data.md#the-file)"),
-        ("index.md", "[rows](results/table1)", "rows (`results/table1`)"),
-        ("index.md", "[LICENSE](LICENSE)", "`LICENSE`"),
-        ("index.md", "[lost](results/nowhere)", "[lost](results/nowhere)"),
         (
-            "index.md",
-            "[below](#citing) [site](https://example.org/a)",
-            "[below](#citing) [site](https://example.org/a)",
+            "LOG.md",
+            "[rows](../results/table1)",
+            "rows [`results/table1`]",
+            f"[rows]({REPOSITORY}/tree/main/results/table1)",
         ),
-        ("LOG.md", "[step](../benchmarks/step_time.py)", "step (`benchmarks/step_time.py`)"),
-        ("LOG.md", "[data](own-data.md)", "[data](own-data.md)"),
-        ("api/model.md", "[data](../own-data.md)", "[data](../own-data.md)"),
+        ("LOG.md", "[LICENSE](../LICENSE)", "`LICENSE`", f"[LICENSE]({REPOSITORY}/blob/main/LICENSE)"),
+        (
+            "api/model.md",
+            "[step](../../benchmarks/step_time.py)",
+            "step [`benchmarks/step_time.py`]",
+            f"[step]({REPOSITORY}/blob/main/benchmarks/step_time.py)",
+        ),
     ],
 )
-def test_links_stay_on_the_site(
-    hook: ModuleType, source: str, given: str, expected: str, monkeypatch: pytest.MonkeyPatch
+def test_links_out_of_the_site_lead_to_the_repository(
+    links: ModuleType, source: str, given: str, as_path: str, as_link: str
 ) -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri=source))
-    if source == "index.md":
-        monkeypatch.setattr(Path, "read_text", lambda self: given)
-    assert hook.on_page_markdown(given, page) == expected
+    assert links.on_page_markdown(given, page, {"repo_url": ""}) == as_path
+    assert links.on_page_markdown(given, page, {"repo_url": REPOSITORY}) == as_link
+    assert links.on_page_markdown(given, page, {"repo_url": REPOSITORY + "/"}) == as_link
+
+
+@pytest.mark.parametrize(
+    "given", ["[a](own-data.md#file)", "[b](#top)", "[c](https://example.org/c)", "[d](../nowhere)"]
+)
+def test_other_links_stay(links: ModuleType, given: str) -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="LOG.md"))
+    assert links.on_page_markdown(given, page, {"repo_url": REPOSITORY}) == given
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -138,9 +183,25 @@ def test_the_example_of_the_export_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert names["masks"].shape == names["reconstructions"].shape == names["ten"][0].shape == (8, 4, 400)
 
 
+def test_the_equations_are_where_their_page_says() -> None:
+    """Each row names files and functions of the package, and tests: all of them exist."""
+    rows = [line for line in (ROOT / "docs" / "equations.md").read_text().splitlines() if re.match(r"\| .*`", line)]
+    assert len(rows) > 25
+    paper = (ROOT / "tests" / "test_paper.py").read_text()
+    for row in rows:
+        *_, code, tests = row.strip("| ").split(" | ")
+        files = re.findall(r"`(\S+\.py)`", code)
+        source = "".join((ROOT / "src" / "taggernet" / name).read_text() for name in files)
+        assert source, row
+        for name in re.findall(r"(?<!option )`(?:[A-Z]\w+\.)?(\w+)`", code):
+            assert re.search(rf"\b(?:def|class) {name}\b|^    {name}:", source, re.MULTILINE), name
+        for name in re.findall(r"`(\S+)`", tests):
+            assert (ROOT / name).exists() if name.endswith(".py") else f"def {name}(" in paper, name
+
+
 def test_the_public_names_are_documented() -> None:
     pages = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
-    for name in set(taggernet.__all__) - {"data", "metrics"}:
+    for name in set(taggernet.__all__) - {"data", "metrics", "__version__"}:
         assert re.search(rf"::: taggernet\.\S*\b{name}\b", pages), name
 
 
@@ -156,6 +217,20 @@ def test_the_figure_of_how_it_works_can_be_drawn(tmp_path: Path) -> None:
 def test_the_tables_of_the_performance_page_are_those_of_the_records() -> None:
     page = (ROOT / "docs" / "performance.md").read_text()
     assert script("docs/performance_tables.py").filled(page) == page, "run python docs/performance_tables.py"
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 160, "move details to docs/"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """The changelog's newest entry, the citation and the package; the Pythons of pyproject.toml are those tested."""
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == taggernet.__version__
+    assert f"\nversion: {taggernet.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    stated = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert f"python: {stated}".replace("'", '"') in workflow
 
 
 def test_the_result_tables_are_those_of_the_records() -> None:

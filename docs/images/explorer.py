@@ -1,4 +1,4 @@
-"""Take the picture of the page that the README shows: the shipped Shapes model, one group taken away.
+"""Take the screenshot of the explorer in the README: the shipped Shapes model, one group removed.
 
     python docs/images/explorer.py [SCENE] [GROUP]
 

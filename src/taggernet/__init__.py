@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from taggernet._version import __version__
+from taggernet._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from taggernet import data, metrics
@@ -25,7 +25,6 @@ __all__ = [
     "Key",
     "Tagger",
     "TaggerConfig",
-    "__version__",
     "config_for",
     "data",
     "evaluate",

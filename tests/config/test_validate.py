@@ -46,6 +46,7 @@ def test_ranges(allowed: Range, text: str, inside: list[float], outside: list[fl
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: check_integer("n", 2.0), TypeError, "n=2.0 is not an integer: give an integer"),
     (lambda: check_integer("n", np.bool_(True)), TypeError, "n=np.True_ is not an integer: give an integer"),
+    (lambda: check_integer("n", "x" * 10**6), TypeError, f"n='{'x' * 76}... is not an integer: give an integer"),
     (lambda: check_count("n", 0, low=1), ValueError, "n=0 is out of range: give an integer of at least 1"),
     (lambda: check_count("n", -1), ValueError, "n=-1 is out of range: give an integer of at least 0"),
     (lambda: check_count("n", "3", low=1, high=9), TypeError, "n='3' is not an integer: give an integer from 1 to 9"),

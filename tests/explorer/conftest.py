@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -30,11 +29,6 @@ pages = [launch(folder, open_browser=False, block=False) for folder in sys.argv[
 print(json.dumps([page.url for page in pages]), flush=True)
 sys.stdin.read()
 """
-BROWSER = [
-    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
 SETTLED = """
 quiet => new Promise(done => {
   const end = () => { watch.disconnect(); done() }
@@ -101,20 +95,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serve
             server.kill()
             server.wait()
     assert "Traceback" not in log.read_text(), log.read_text()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-    )
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium was found: install Debian's chromium package, for example")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=BROWSER)
-        yield opened
-        opened.close()
 
 
 Visit = Callable[..., Any]

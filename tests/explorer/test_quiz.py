@@ -40,7 +40,7 @@ def test_an_answer_is_scored_like_the_network(answer: list[int], truth: tuple[in
 
 @pytest.mark.parametrize("answer", [[], [1, 2, 3], [10], [-1, 2]])
 def test_an_answer_that_is_none_is_refused(answer: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"name one or two|between 0 and 9"):
+    with pytest.raises(ValueError, match=r"name one or two|give an integer from 0 to 9"):
         error_of(answer, (1, 2))
 
 

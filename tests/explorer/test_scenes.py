@@ -78,13 +78,13 @@ def test_a_drawing_that_is_none_is_refused(shapes: ShapeScenes, text: object) ->
 
 @pytest.mark.parametrize("objects", [0, 6, -1, 10**6])
 def test_random_scenes_have_one_to_five_objects(shapes: ShapeScenes, objects: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and 5"):
+    with pytest.raises(ValueError, match="give an integer from 1 to 5"):
         scenes.made(shapes, objects, 0)
 
 
 @pytest.mark.parametrize("index", [-1, 1000])
 def test_a_scene_beyond_the_test_set_is_refused(shapes: ShapeScenes, index: int) -> None:
-    with pytest.raises(ValueError, match="between 0 and 999"):
+    with pytest.raises(ValueError, match="give an integer from 0 to 999"):
         scenes.picked(shapes, index)
 
 

@@ -101,25 +101,25 @@ def test_a_group_pressed_goes_and_pressed_again_comes_back() -> None:
 
 @pytest.mark.parametrize("group", [-1, 4, 10**6])
 def test_a_group_that_does_not_exist_cannot_be_pressed(group: int) -> None:
-    with pytest.raises(ValueError, match="between 0 and 3"):
+    with pytest.raises(ValueError, match="give an integer from 0 to 3"):
         toggled([], group, 4)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"groups": 1}, "between 2 and 8"),
-        ({"groups": 9}, "between 2 and 8"),
-        ({"groups": 10**6}, "between 2 and 8"),
-        ({"groups": 2.5}, "must be an integer"),
-        ({"iterations": 0}, "between 1 and 10"),
-        ({"iterations": 11}, "between 1 and 10"),
-        ({"iterations": None}, "must be an integer"),
+        ({"groups": 1}, "give an integer from 2 to 8"),
+        ({"groups": 9}, "give an integer from 2 to 8"),
+        ({"groups": 10**6}, "give an integer from 2 to 8"),
+        ({"groups": 2.5}, "is not an integer"),
+        ({"iterations": 0}, "give an integer from 1 to 10"),
+        ({"iterations": 11}, "give an integer from 1 to 10"),
+        ({"iterations": None}, "is not an integer"),
         ({"noise": -0.1}, "out of range"),
         ({"noise": 0.5}, "out of range"),
         ({"noise": float("nan")}, "out of range"),
         ({"noise": "much"}, "not a number"),
-        ({"seed": -1}, "between 0 and"),
+        ({"seed": -1}, "give an integer from 0 to"),
     ],
 )
 @pytest.mark.usefixtures("without_typecheck")
@@ -152,7 +152,7 @@ def test_the_stage_escapes_what_others_wrote(explorer: Explorer) -> None:
 def test_an_iteration_that_was_not_run_is_refused(explorer: Explorer) -> None:
     look = explorer.look(Choice("test", 0), USUAL)
     for iteration in (-1, 5):
-        with pytest.raises(ValueError, match="between 0 and 4"):
+        with pytest.raises(ValueError, match="give an integer from 0 to 4"):
             stage(explorer, look, iteration, ())
 
 

@@ -23,7 +23,7 @@ from taggernet.config.run import DataConfig
 from taggernet.demo import held_out
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import read_json, read_tensors
-from taggernet.model_io import CARD, WEIGHTS
+from taggernet.model_io import CARD, WEIGHTS, read_card
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
@@ -132,7 +132,7 @@ def test_a_shipped_model_is_as_good_and_as_small_as_its_card_says(name: str) -> 
     folder = pretrained.locate(name)
     assert folder == pretrained.SHIPPED / name
     assert (folder / WEIGHTS).stat().st_size <= LIMITS[name] * 1e6
-    card = pretrained.card_in(folder)
+    card = read_card(folder)
     assert {"recipe", "data", "configuration", "test", "date", "versions"} <= set(card)
     assert card["recipe"] in RECIPES
     assert isinstance(card["seed"], int)

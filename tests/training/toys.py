@@ -1,7 +1,7 @@
 """Runs small enough for tests: the same code as a full run, seconds instead of hours.
 
-Not a test module; conftest.py beside it puts it on the path. ``python tests/training/toys.py`` writes the golden loss
-curves again, after a change of the mathematics that is meant.
+Not a test module; conftest.py beside it puts it on the path. ``python tests/training/toys.py [RECIPE ...]`` writes the
+golden loss curves (of all recipes by default), after a change of the mathematics that is meant.
 
 The epsilons of the norms and of Adam are large here. With the real ones a gradient that is zero but for rounding moves
 a weight by a whole learning rate, and two runs that differ in one bit soon differ by percents.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -112,7 +113,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     GOLDEN.mkdir(exist_ok=True)
-    for name in RECIPES:
+    for name in sys.argv[1:] or RECIPES:
         with tempfile.TemporaryDirectory() as folder:
             rounded = {key: [float(f"{v:.7g}") for v in values] for key, values in curve(name, Path(folder)).items()}
         (GOLDEN / f"{name}.json").write_text(json.dumps(rounded, indent=1) + "\n")

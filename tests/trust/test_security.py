@@ -257,7 +257,7 @@ def test_the_network_is_asked_for_a_hub_id_and_for_mnist(tmp_path: Path) -> None
     hosts, said = reached(ASKED, tmp_path)
     assert "huggingface.co" in hosts
     assert "ossci-datasets.s3.amazonaws.com" in hosts
-    assert "could not be fetched from the Hub" in said
+    assert "could not be downloaded from the Hub" in said
     assert "could not be downloaded" in said
 
 

@@ -70,9 +70,9 @@ RANGES: dict[str, Range] = {
 def check_integer(name: str, value: object, allowed: Range | None = None) -> int:
     """An integer within its range, as a plain int; numpy's integers are welcome, True and False are not."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is not an integer: give {_wanted('an integer', allowed)}")
+        raise TypeError(f"{name}={_short(value)} is not an integer: give {_wanted('an integer', allowed)}")
     if allowed is not None and value not in allowed:
-        raise ValueError(f"{name}={value} is out of range: give {_wanted('an integer', allowed)}")
+        raise ValueError(f"{name}={_short(int(value))} is out of range: give {_wanted('an integer', allowed)}")
     return int(value)
 
 
@@ -84,7 +84,7 @@ def check_count(name: str, value: object, low: int = 0, high: int | None = None)
 def check_number(name: str, value: object, allowed: Range | None = None) -> float:
     """A real number within its range, as a plain float."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}={value!r} is not a number: give {_wanted('a number', allowed)}")
+        raise TypeError(f"{name}={_short(value)} is not a number: give {_wanted('a number', allowed)}")
     try:
         number = float(value)
     except OverflowError:  # an integer too large for a float
@@ -98,21 +98,21 @@ def check_number(name: str, value: object, allowed: Range | None = None) -> floa
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """One of a few named options."""
     if value not in choices:
-        raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name}={_short(value)} is not known: choose one of {', '.join(map(repr, choices))}")
     return str(value)
 
 
 def check_type(name: str, value: object, kind: type) -> None:
     """Text or true/false."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}={value!r} is not {'true or false' if kind is bool else 'a text'}: give one")
+        raise TypeError(f"{name}={_short(value)} is not {'true or false' if kind is bool else 'a text'}: give one")
 
 
 def check_sizes(name: str, value: object, *, least: int, most: int, largest: int) -> tuple[int, ...]:
     """A list of positive integers, such as the widths of layers, as a tuple of plain ints."""
     wanted = f"give {least} to {most} integers from 1 to {largest:,}"
     if not isinstance(value, list | tuple) or any(isinstance(n, bool) or not isinstance(n, Integral) for n in value):
-        raise TypeError(f"{name}={value!r} is not a list of integers: {wanted}")
+        raise TypeError(f"{name}={_short(value)} is not a list of integers: {wanted}")
     if not least <= len(value) <= most or any(not 1 <= n <= largest for n in value):
         raise ValueError(f"{name}={_short(value)} is out of range: {wanted}")
     return tuple(int(n) for n in value)
@@ -137,5 +137,6 @@ def _wanted(what: str, allowed: Range | None) -> str:
 
 
 def _short(value: object) -> str:
-    text = str(value)
+    """What was given, as far as it fits into a message."""
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,26 @@
+"""Formulas ($...$ and $$...$$) become MathML when the site is built: browsers draw it without scripts or fonts."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+from latex2mathml.converter import convert
+
+FORMULA = re.compile(
+    r'<span class="arithmatex">\\\((?P<inline>.*?)\\\)</span>'
+    r'|<div class="arithmatex">\s*\\\[(?P<block>.*?)\\\]\s*</div>',
+    re.DOTALL,
+)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by mkdocs with the HTML of each page."""
+    return FORMULA.sub(_mathml, html)
+
+
+def _mathml(found: re.Match[str]) -> str:
+    if found["inline"] is not None:
+        return convert(unescape(found["inline"]))
+    return convert(unescape(found["block"]), display="block")
