@@ -32,11 +32,12 @@ from taggernet.config.run import Config, DataConfig, OptimiserConfig
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import datasets
+from taggernet.training.adam import TrainState
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FixedSource, Part, Source
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 
 SHAPES = Config(model=TaggerConfig(mean=0.2847), data=DataConfig(train=50_000))
 TEXTURE = Config(
@@ -81,7 +82,7 @@ def timed(work: Any, device: torch.device, repeats: int) -> float:
 def flop(config: Config) -> float:
     """Floating-point operations of one update's matrix products: forward, and twice that backward."""
     model = Tagger(config.model)
-    matrices = sum(p.numel() for name, p in model.named_parameters() if name.endswith(".weight"))
+    matrices = sum(p.numel() for p, role in model.parameter_roles().items() if role.fan_in)
     return 3 * 2 * matrices * config.optimiser.batch * config.groups * config.iterations
 
 

@@ -100,16 +100,6 @@ def test_evaluate_with_other_groups_iterations_and_objects(
     assert f"{np.mean(record['figures']['cost'], axis=0)[-1]:.3f} ± " in shown
 
 
-def test_evaluate_from_python_is_the_same_and_takes_the_runs_own_settings(run: Path) -> None:
-    found = taggernet.evaluate(run, device="cpu")
-    assert (found["groups"], found["iterations"], found["objects"]) == (3, 2, 2)
-    valid = taggernet.evaluate(run, split="valid", device="cpu")["figures"]
-    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["valid"]
-    for name in valid:
-        np.testing.assert_allclose(valid[name], last[name], rtol=1e-5, atol=1e-6)
-    assert found["figures"] != valid
-
-
 def test_evaluate_replaces_a_file_on_request(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     file.write_text("mine")

@@ -13,11 +13,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import taggernet
 from taggernet import pretrained
 from taggernet.cli import main
 from taggernet.export import export
+from taggernet.nets.ladder import Combinator
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -90,6 +92,11 @@ def test_formulas_become_mathml() -> None:
     assert re.sub(r"<math.*?</math>", "", rendered) == "<p>a </p><p>b</p>"
 
 
+def test_a_number_and_its_spread_stay_on_one_line() -> None:
+    rendered = script("docs/hooks/formulas.py").on_page_content("<td>0.79 ± 0.034</td><td>5 %</td><td>a ± b</td>")
+    assert rendered == "<td>0.79\u00a0±\u00a00.034</td><td>5\u00a0%</td><td>a ± b</td>"
+
+
 REPOSITORY = "https://example.org/us/taggernet"
 
 
@@ -103,6 +110,12 @@ REPOSITORY = "https://example.org/us/taggernet"
             f"[rows]({REPOSITORY}/tree/main/results/table1)",
         ),
         ("LOG.md", "[LICENSE](../LICENSE)", "`LICENSE`", f"[LICENSE]({REPOSITORY}/blob/main/LICENSE)"),
+        (
+            "LOG.md",
+            "| [rows](../results) |",
+            '| <abbr title="results">rows</abbr> |',
+            f"| [rows]({REPOSITORY}/tree/main/results) |",
+        ),
         (
             "api/model.md",
             "[step](../../benchmarks/step_time.py)",
@@ -197,6 +210,29 @@ def test_the_equations_are_where_their_page_says() -> None:
             assert re.search(rf"\b(?:def|class) {name}\b|^    {name}:", source, re.MULTILINE), name
         for name in re.findall(r"`(\S+)`", tests):
             assert (ROOT / name).exists() if name.endswith(".py") else f"def {name}(" in paper, name
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_a_changed_model_is_trained_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edit of the page, in the place of the combinator's own equation, and its commands, on few scenes."""
+    page = (ROOT / "docs" / "changing-the-model.md").read_text()
+    edit, subclass = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"torch": torch}
+    exec(edit, names)
+    calls: list[int] = []
+    monkeypatch.setattr(Combinator, "forward", lambda *args: calls.append(1) or names["forward"](*args))  # type: ignore[func-returns-value]
+    monkeypatch.chdir(tmp_path)
+    train, evaluate = re.findall(r"^taggernet (train .*|evaluate .*)$", page, flags=re.MULTILINE)
+    few = "--updates 2 --batch 10 --train 40 --valid 20 --test 20 --device cpu --no-progress --no-tensorboard"
+    assert main([*shlex.split(train), *few.split()]) == 0
+    trained = len(calls)
+    assert trained
+    assert main(shlex.split(evaluate)) == 0
+    assert len(calls) > trained
+    monkeypatch.undo()
+    exec(subclass, names)
+    assert names["out"].masks.shape == (4, 4, 20, 20)
+    assert not any(combinator.fusable for combinator in names["model"].mapping.ladder.combine)
 
 
 def test_the_public_names_are_documented() -> None:

@@ -13,7 +13,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from taggernet.fileio import read_json, read_tensors, write_durably, write_json
 from taggernet.model_io import CARD, WEIGHTS
 from taggernet.nets import MLPMapping
 from taggernet.rng import Key
@@ -123,20 +122,6 @@ def test_an_older_card_gets_the_defaults(saved: Path) -> None:
 def test_whole_numbers_stand_for_floats(saved: Path) -> None:
     edit_card(saved, scale=2)
     assert Tagger.load(saved).config.scale == 2.0
-
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "file.json"
-    write_json(path, {"old": 1})
-
-    def breaks(temporary: Path) -> None:
-        temporary.write_text('{"ne')
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_durably(path, breaks)
-    assert read_json(path) == {"old": 1}
-    assert list(tmp_path.iterdir()) == [path]
 
 
 # --- what is refused -------------------------------------------------------------------------------------
@@ -290,8 +275,3 @@ def test_half_precision_refuses_weights_that_overflow(tmp_path: Path) -> None:
         model.save(tmp_path / "m", half=True)
     assert not (tmp_path / "m").exists()
     assert torch.equal(Tagger.load(model.save(tmp_path / "m")).mapping.W_h.weight, model.mapping.W_h.weight)  # type: ignore[union-attr]
-
-
-def test_read_tensors_names_the_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        read_tensors(tmp_path / "absent.safetensors")

@@ -1,4 +1,7 @@
-"""Formulas ($...$ and $$...$$) become MathML when the site is built: browsers draw it without scripts or fonts."""
+"""Formulas ($...$ and $$...$$) become MathML when the site is built: browsers draw it without scripts or fonts.
+
+A number and its spread, or its percent sign, stay on one line.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ FORMULA = re.compile(
     r'|<div class="arithmatex">\s*\\\[(?P<block>.*?)\\\]\s*</div>',
     re.DOTALL,
 )
+TOGETHER = re.compile(r"(?<=\d) (?:± (?=\d)|%)")
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """Called by mkdocs with the HTML of each page."""
-    return FORMULA.sub(_mathml, html)
+    return TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), FORMULA.sub(_mathml, html))
 
 
 def _mathml(found: re.Match[str]) -> str:

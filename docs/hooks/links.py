@@ -1,7 +1,7 @@
 """Links that leave docs/ lead to the repository, whose address is the environment variable REPOSITORY_URL.
 
 On a code host, links such as ../results/table1 work as they are. The site does not hold those files: a link becomes the
-file's address, or its path in code where no address is known.
+file's address. Where no address is known, the path follows the text; in a table, which has no room, it is a tooltip.
 """
 
 from __future__ import annotations
@@ -31,5 +31,8 @@ def _link(match: re.Match[str], folder: PurePosixPath, repository: str | None) -
     if repository:
         kind = "tree" if (ROOT / inside).is_dir() else "blob"
         return f"[{text}]({repository.rstrip('/')}/{kind}/main/{inside})"
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    if line.startswith("|"):
+        return f'<abbr title="{inside}">{text}</abbr>'
     shown = text.strip("`").rstrip("/")
     return f"`{inside}`" if shown in (str(inside), inside.name) else f"{text} [`{inside}`]"

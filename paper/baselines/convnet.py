@@ -27,6 +27,7 @@ from torch.nn.functional import conv2d, max_pool2d
 
 from paper.baselines.classifiers import Classifier
 from taggernet.nets.linear import Linear, per_feature
+from taggernet.nets.roles import ParameterRole, Roles
 
 CHANNELS = (96, 96, 192, 192, 192, 192, 10)
 _KERNELS = (3, 3, 3, 3, 3, 1, 1)
@@ -42,6 +43,9 @@ class Convolution(nn.Module):
         self.padding = padding
         self.fan_in = inputs * kernel**2
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(self.fan_in))
+
+    def parameter_roles(self) -> Roles:
+        return {self.weight: ParameterRole(fan_in=self.fan_in)}
 
     def forward(self, x: Float[Tensor, "*S B C H W"]) -> Float[Tensor, "*S B O h w"]:
         weight: Tensor = self.weight

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from paper.baselines.classifiers import Classifier, FullyConnected, Moments, clean_path
-from paper.baselines.convnet import ConvNet, Convolution
+from paper.baselines.convnet import ConvNet
 from paper.baselines.ladder_classifier import LadderClassifier
 from paper.baselines.recipes import BaselineConfig
 from paper.baselines.sources import tensors
 from taggernet.data import Scenes
 from taggernet.metrics import classification_error
-from taggernet.nets.linear import Linear
 from taggernet.rng import Key
 from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.seeds import draw_weights
 
 Weights = dict[str, Tensor]
 
@@ -40,16 +40,8 @@ def network(config: BaselineConfig) -> Classifier:
 
 
 def initial_weights(model: Classifier, seeds: list[int], device: torch.device) -> Weights:
-    """Products from N(0, 1/fan_in), everything else at its constant start; each seed's a function of it alone."""
-    fan_in = {f"{name}.weight": m.inputs for name, m in model.named_modules() if isinstance(m, Linear)}
-    fan_in |= {f"{name}.weight": m.fan_in for name, m in model.named_modules() if isinstance(m, Convolution)}
-    key = Key.of(seeds, device).fold("weights")
-    return {
-        name: key.fold(name).normal(*start.shape) * fan_in[name] ** -0.5
-        if name in fan_in
-        else start.detach().to(device).expand(len(seeds), *start.shape).clone()
-        for name, start in model.named_parameters()
-    }
+    """Matrices and kernels from N(0, 1/fan_in), everything else at its constant; each seed's a function of it alone."""
+    return draw_weights(model, seeds, device)
 
 
 class ClassifierObjective(Objective):

@@ -18,13 +18,14 @@ from paper.baselines.model import ClassifierObjective, Weights, errors, initial_
 from paper.baselines.recipes import BaselineConfig
 from paper.baselines.sources import known_scenes, load_split, source
 from paper.baselines.whitening import Whitening
-from taggernet.config.run import RuntimeConfig
+from taggernet.config.run import RuntimeConfig, without_retired
 from taggernet.data import Scenes
 from taggernet.rng import Key
+from taggernet.training.adam import TrainState
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 
 Record = dict[str, Any]
@@ -75,7 +76,7 @@ def config_record(config: BaselineConfig) -> Record:
 def same_config(config: BaselineConfig, recorded: Record) -> bool:
     """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
     defaults = config_record(BaselineConfig())
-    optimiser = {**defaults["optimiser"], **recorded.get("optimiser", {})}
+    optimiser = {**defaults["optimiser"], **without_retired(recorded.get("optimiser", {}), "the record")}
     return {**defaults, **recorded, "optimiser": optimiser} == config_record(config)
 
 
@@ -130,7 +131,7 @@ class Training(UpdateLoop):
 
     def evaluate(self) -> float:
         """Errors on validation; remembers the weights that ``select`` asks for."""
-        now = {name: w.detach() for name, w in self.update.settled().evaluated.items()}
+        now = {name: w.detach() for name, w in self.update.current_state().evaluated.items()}
         population = population_moments(self.model, now, self.x[: self.config.statistics])
         found = self.error(now, population, self.valid)
         for seed, error in enumerate(found):

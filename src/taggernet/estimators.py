@@ -20,9 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, survey
-from taggernet.data.scenes import Array
 from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
 from taggernet.tag import Grouping, State

@@ -19,8 +19,8 @@ from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from taggernet.arrays import Array
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.metrics import classification_error
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit

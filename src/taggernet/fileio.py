@@ -47,7 +47,7 @@ def make_folder(path: Path) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make renames inside a folder durable, where folders can be opened (not on Windows)."""
-    if os.name == "nt":
+    if not hasattr(os, "O_DIRECTORY"):
         return
     folder = os.open(path, os.O_RDONLY)
     try:

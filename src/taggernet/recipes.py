@@ -127,7 +127,7 @@ def _with_labels(base: Config, labels: int) -> Config:
 def _on_top(base: Config, labels: int, widths: tuple[int, ...], class_cost: float) -> Config:
     """Phase 2 with fresh layers on top of the Ladder, as in the paper."""
     config = _second_phase(base, labels)
-    return replace(config, model=replace(config.model, widths=widths), class_cost=class_cost)
+    return replace(config, model=replace(config.model, widths=widths), class_cost=class_cost, test_iterations=4)
 
 
 def texture_mnist_1_labels_1k() -> Config:

@@ -45,8 +45,10 @@ def evaluate(
     loaded = [Tagger.load(path, chosen) for path in models]
     k = config.test_groups if groups is None else groups
     t = config.test_iterations if iterations is None else iterations
+    model = Tagger(config.model).to(chosen)
+    model.use_kernels(config.runtime.kernels)
     metrics = evaluate_weights(
-        Tagger(config.model).to(chosen), stack_weights(loaded), load_split(data, split), groups=k, iterations=t,
+        model, stack_weights(loaded), load_split(data, split), groups=k, iterations=t,
         batch=config.evaluation_batch,
     ).metrics()  # fmt: skip
     return {

@@ -28,7 +28,8 @@ from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
-from taggernet.nets.norm import BatchNorm
+from taggernet.nets.norm import BatchNorm, Kernels, use_kernels
+from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import (
@@ -252,6 +253,14 @@ class Tagger(nn.Module):
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder, card, half=half)
             return hub.upload(Path(folder), hub_id, private=private, message=message)
+
+    def parameter_roles(self) -> Roles:
+        """What training must know of each parameter; w sets the variance."""
+        return inner_roles(self) | {self.w: ParameterRole(is_variance=True)}
+
+    def use_kernels(self, kernels: Kernels) -> None:
+        """Use the fused kernels of this package where they apply (auto, the default), or the plain equations (off)."""
+        use_kernels(self, kernels)
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,8 +54,31 @@ def test_an_edited_configuration_is_refused(change: dict[str, object], words: st
         from_json(to_json(Config()) | change, "config.json")
 
 
+def test_a_retired_field_is_ignored_where_it_had_no_effect() -> None:
+    """Version 0.1 stored weight_decay, which nothing ever set."""
+    content = to_json(Config())
+    content["optimiser"] = content["optimiser"] | {"weight_decay": 0.0}
+    assert from_json(content, "config.json") == Config()
+    content["optimiser"]["weight_decay"] = 0.1
+    with pytest.raises(ValueError, match=r"config\.json: weight_decay=0\.1 .* only weight_decay=0\.0 can be loaded"):
+        from_json(content, "config.json")
+
+
 def test_a_missing_part_is_named() -> None:
     content = to_json(Config())
     del content["data"]
     with pytest.raises(ValueError, match=r"config\.json lacks the field 'data'"):
         from_json(content, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"lr": 0.0}, "lr=0.0 is out of range"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
+     ({"ema": 1.0}, "ema=1.0 is out of range"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
+     ({"lower_rate": -0.1}, "lower_rate=-0.1"),
+     ({"lower_rate": 0.5}, "was given for no layers: set lower_layers"),
+     ({"lower_layers": -1}, "lower_layers=-1")],
+)  # fmt: skip
+def test_bad_settings_of_the_optimiser_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        OptimiserConfig(**options)

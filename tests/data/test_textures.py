@@ -71,10 +71,11 @@ def find_texture(values: np.ndarray, where: np.ndarray) -> set[int]:
     return {int(index) for index in np.unique(np.argwhere(error < 1e-5)[:, 0])}
 
 
-def test_two_digits_are_moved_and_stacked_either_way() -> None:
+@pytest.mark.parametrize(("depth", "orders"), [("up-left", {False}), ("random", {True, False})])
+def test_two_digits_are_moved_and_stacked(depth: str, orders: set[bool]) -> None:
     images, labels = fixture_digits()
     images, labels = images[:2], labels[:2]  # so that which digit is meant is known
-    scenes = texture_mnist(2, seed=1, images=images, labels=labels, n=40)
+    scenes = texture_mnist(2, seed=1, images=images, labels=labels, n=40, depth=depth)
     matched = set()
     for scene in range(len(scenes)):
         fits = []
@@ -94,7 +95,7 @@ def test_two_digits_are_moved_and_stacked_either_way() -> None:
         found = [find_texture(scenes.x[scene], where) for where in fits[0][2] if where.sum() > 8]
         assert all(len(textures) == 1 for textures in found)
         assert len(set.union(*found)) == len(found)  # different ones
-    assert matched == {True, False}
+    assert matched == orders
 
 
 def test_one_digit_is_not_moved() -> None:
@@ -107,16 +108,26 @@ def test_one_digit_is_not_moved() -> None:
     assert not remaining
 
 
-def test_either_digit_is_on_top_half_of_the_time_and_textures_are_even() -> None:
+@pytest.mark.parametrize(("depth", "share"), [("up-left", 1.0), ("random", 0.5)])
+def test_which_digit_is_on_top(depth: str, share: float) -> None:
     images, labels = digits_of()
     bright = torch.full_like(images, 255)
-    x, groups, _ = fresh_texture_mnist(Key.of(0), bright, labels, torch.rand(20, 38, 38), 2000)
+    _, groups, classes = fresh_texture_mnist(Key.of(0), bright, labels, texture_bank(), 2000, depth=depth)
     top_left = groups.reshape(-1, 28, 28)[:, 10, 10]  # both digits cover it: the upper one is seen
     assert set(top_left.tolist()) == {3}
     corner = groups.reshape(-1, 28, 28)[:, 0, 0]  # only the one moved up and left reaches it
-    assert abs((corner == 3).double().mean().item() - 0.5) < 0.04
+    assert abs((corner == 3).double().mean().item() - share) <= (0.04 if share < 1 else 0)
+    _, _, others = fresh_texture_mnist(
+        Key.of(0), bright, labels, texture_bank(), 2000, depth="random" if share == 1 else "up-left"
+    )
+    assert torch.equal(classes.sort(-1).values, others.sort(-1).values)  # the same digits, in another order
+
+
+def test_textures_are_even_and_different() -> None:
+    images, labels = digits_of()
+    bright = torch.full_like(images, 255)
     constant = torch.arange(20.0)[:, None, None].expand(20, 38, 38)
-    x, groups, _ = fresh_texture_mnist(Key.of(1), bright, labels, constant, 4000)
+    x, _, _ = fresh_texture_mnist(Key.of(1), bright, labels, constant, 4000)
     triples = torch.stack([x.reshape(-1, 28, 28)[:, i, j] for i, j in ((0, 27), (0, 0), (27, 27))], -1)
     assert all(len(set(triple)) == 3 for triple in triples.int().tolist())
     for column in triples.unbind(-1):
@@ -171,6 +182,33 @@ def test_70_000_scenes_in_under_15_seconds() -> None:
     assert time.perf_counter() - begin < 15
 
 
+def test_a_shared_pool_deals_every_digit_to_train_or_valid_at_each_place() -> None:
+    images, _ = fixture_digits("train+valid")
+    numbered = np.arange(500)
+    parts = [
+        texture_mnist(2, split, images=images, labels=numbered, digit_pool="shared") for split in ("train", "valid")
+    ]
+    assert [len(part) for part in parts] == [416, 84]
+    for place in (0, 1):  # each place is a permutation of the pool, cut in two
+        dealt = np.concatenate([part.classes[:, place] for part in parts])
+        assert np.array_equal(np.sort(dealt), numbered)
+    train, valid = (set(part.classes.ravel()) for part in parts)
+    assert train & valid, "the two splits share digits"
+    test = texture_mnist(2, "test", images=images, labels=numbered, digit_pool="shared")
+    assert np.array_equal(test.classes, texture_mnist(2, "test", images=images, labels=numbered).classes)
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_a_subset_restricts_the_digits_of_each_stream(digits: int) -> None:
+    images, _ = digits_of()
+    numbered, keys = torch.arange(len(images)), Key.of([3, 4])
+    subset = torch.tensor([[5, 6, 7], [50, 60, 70]])
+    _, _, classes = fresh_texture_mnist(keys, images, numbered, texture_bank(), 40, digits, subset=subset)
+    assert [set(row.ravel().tolist()) for row in classes] == [{5, 6, 7}, {50, 60, 70}]
+    _, _, alone = fresh_texture_mnist(Key.of(4), images, numbered, texture_bank(), 40, digits, subset=subset[1])
+    assert torch.equal(classes[1], alone)
+
+
 @full_mnist
 def test_split_sizes_of_all_of_mnist() -> None:
     sets = {split: texture_mnist(2, split) for split in ("train", "valid", "test")}
@@ -186,6 +224,8 @@ def test_split_sizes_of_all_of_mnist() -> None:
     [
         ({"digits": 3}, ValueError, "digits=3 is out of range: give an integer from 1 to 2"),
         ({"digits": 1, "split": "dev"}, ValueError, "split='dev' is not known"),
+        ({"digits": 2, "depth": "down-right"}, ValueError, "depth='down-right' is not known"),
+        ({"digits": 2, "digit_pool": "all"}, ValueError, "digit_pool='all' is not known"),
         ({"digits": 1, "labels": np.zeros(3, int)}, ValueError, "labels were given without images"),
         ({"digits": 1, "images": np.zeros((3, 20, 20), np.uint8)}, ValueError, "expected \\(n, 28, 28\\)"),
         ({"digits": 1, "images": np.zeros((0, 28, 28), np.uint8)}, ValueError, "n at least 1"),
@@ -211,16 +251,18 @@ def test_bad_arguments_get_one_sentence(arguments: dict, error: type[Exception],
 
 
 GOLDEN = {
-    (1, 0): "8da0b3bc63fa51f167bd757292eb631c",
-    (2, 0): "d63c57149b585c65506e7b4e1c43741c",
-    (2, 1): "c1663369f185af69d48e71f664896cb7",
+    (1, 0, "up-left"): "8da0b3bc63fa51f167bd757292eb631c",
+    (2, 0, "up-left"): "525574ea2af228010d42371faad207d4",
+    (2, 1, "up-left"): "0f8c841241f0a5c8cd51e6e1bd190cbb",
+    (2, 0, "random"): "d63c57149b585c65506e7b4e1c43741c",
+    (2, 1, "random"): "c1663369f185af69d48e71f664896cb7",
 }
 
 
-@pytest.mark.parametrize(("digits", "seed"), GOLDEN)
-def test_golden_checksums(digits: int, seed: int) -> None:
+@pytest.mark.parametrize(("digits", "seed", "depth"), GOLDEN)
+def test_golden_checksums(digits: int, seed: int, depth: str) -> None:
     images, labels = fixture_digits()
-    scenes = texture_mnist(digits, seed=seed, images=images, labels=labels)
+    scenes = texture_mnist(digits, seed=seed, images=images, labels=labels, depth=depth)
     values = np.round(scenes.x * 255).astype(np.uint8)  # the last bits of a cosine are the machine's own
     content = values.tobytes() + scenes.groups.tobytes() + scenes.classes.tobytes()
-    assert hashlib.md5(content).hexdigest() == GOLDEN[digits, seed]
+    assert hashlib.md5(content).hexdigest() == GOLDEN[digits, seed, depth]

@@ -6,6 +6,7 @@ That it computes what the paper says is in test_paper.py, against numpy.
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
+from taggernet import fast
 from taggernet.nets import Ladder, LadderMapping, Linear, MLPMapping
 from taggernet.nets.ladder import Combinator
+from taggernet.nets.norm import make_norm, use_kernels
 from taggernet.tag import Mapping
+from taggernet.tagger import Tagger, TaggerConfig
 
 N, R = 5, 12
 
@@ -34,6 +38,50 @@ def ladder(seed: int = 0, norm: Any = "batch", gate: Any = "plain", top: Any = "
 
 def rows(seed: int = 0, count: int = R) -> Tensor:
     return torch.randn(count, 4 * N, generator=torch.Generator().manual_seed(seed))
+
+
+class Mean(Combinator):
+    """A combinator of another equation."""
+
+    def forward(self, z: Tensor, u: Tensor) -> Tensor:
+        return (z + u) / 2
+
+
+class Wider(Combinator):
+    """A subclass that computes the same."""
+
+
+def test_only_the_equation_of_the_kernel_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on CUDA, where the kernels would apply to everything."""
+    monkeypatch.setattr(fast, "applies", lambda *_, **__: True)
+    z, x = rows(1), rows(2)
+    norm = make_norm("layer")
+    for kind, choice, fused in [
+        (Combinator, "auto", True), (Combinator, "off", False), (Wider, "auto", True), (Mean, "auto", False),
+    ]:  # fmt: skip
+        combine: Any = kind(4 * N, "plain")
+        use_kernels(norm, choice)  # type: ignore[arg-type]
+        with mock.patch.object(fast, "norm_combine", return_value=z) as kernel:
+            out = combine.denoise(norm, z, x, half=False)
+        assert kernel.called == fused, (kind, choice)
+        if not fused:
+            torch.testing.assert_close(out, combine(z, norm(x)))
+
+
+def test_kernels_are_switched_off_for_one_model_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "applies", lambda *_, **__: True)
+    one, other = (Tagger(TaggerConfig(shape=(2, 2), widths=(8, 6))) for _ in range(2))
+    one.use_kernels("off")
+    x = (torch.rand(3, 4) < 0.5).float()
+    with mock.patch.object(fast, "norm_activate", side_effect=ZeroDivisionError):
+        one.group(x)
+        with pytest.raises(ZeroDivisionError):
+            other.group(x)
+        one.use_kernels("auto")
+        with pytest.raises(ZeroDivisionError):
+            one.group(x)
+    with pytest.raises(ValueError, match="kernels='of' is not known: choose 'auto' or 'off'"):
+        use_kernels(one, "of")  # type: ignore[arg-type]
 
 
 def test_linear_starts_with_variance_one_over_fan_in() -> None:

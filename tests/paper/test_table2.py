@@ -85,7 +85,7 @@ def test_both_label_counts_share_their_first_phase_in_memory(trained: Trained, t
     make(tmp_path, None, FEW, ALL)
     assert trained.names[3:] == [FIRST, FEW], "what is missing is made again, from a first phase made again"
     stale = json.loads((tmp_path / f"{FEW}.json").read_text())
-    del stale["first_phase"]["optimiser"]["weight_decay"]
+    del stale["first_phase"]["optimiser"]["lower_rate"]
     (tmp_path / f"{FEW}.json").write_text(json.dumps(stale))
     make(tmp_path, None, FEW)
     assert len(trained.names) == 5, "a record older than a field is one with its default"
@@ -114,7 +114,7 @@ def test_a_baseline_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert make(tmp_path, None, "mlp-texture-mnist-1-1k") == text
     path = tmp_path / "mlp-texture-mnist-1-1k.json"
     older = json.loads(path.read_text())
-    del older["config"]["optimiser"]["weight_decay"], older["config"]["permuted"]
+    del older["config"]["optimiser"]["lower_rate"], older["config"]["permuted"]
     path.write_text(json.dumps(older))
     assert make(tmp_path, None, "mlp-texture-mnist-1-1k") == text, "a record older than a field is one with its default"
 

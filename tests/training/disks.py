@@ -21,7 +21,7 @@ from toys import quiet, toy
 
 from taggernet.training import train
 from taggernet.training.checkpoint import load_latest
-from taggernet.training.update import Update
+from taggernet.training.step import Update
 
 CONFIG = replace(
     toy("batch", "fixed", seeds=2, ema=0.9),

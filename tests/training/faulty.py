@@ -19,7 +19,7 @@ import taggernet
 from taggernet.fileio import read_tensors
 from taggernet.training import train
 from taggernet.training.checkpoint import load_latest
-from taggernet.training.update import Update
+from taggernet.training.step import Update
 
 CONFIG = toy("batch", "fixed", ema=0.9)
 """Records after updates 4, 6, 8, 12; checkpoints after 5, 10, 12."""

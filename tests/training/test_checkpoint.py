@@ -13,8 +13,8 @@ from toys import quiet, records, toy
 from taggernet.config.run import to_json
 from taggernet.fileio import read_json, write_json
 from taggernet.training import Config, train
+from taggernet.training.adam import TrainState
 from taggernet.training.checkpoint import _digest_of, load, load_latest, save
-from taggernet.training.update import TrainState
 
 CONFIG = toy("batch", "fixed", ema=0.9)
 
@@ -113,16 +113,6 @@ def test_no_byte_of_the_state_can_lead_astray(finished: Path, tmp_path: Path) ->
         else:
             assert record == expected
     assert noticed > len(content) / 7 / 2
-
-
-def test_a_checkpoint_from_before_states_had_digests_is_still_used(finished: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "00000012"
-    shutil.copytree(finished / "checkpoints" / "00000012", folder)
-    record = read_json(folder / "state.json")
-    write_json(folder / "state.json", {name: v for name, v in record.items() if name not in ("config", "digest")})
-    state, _ = load(folder, CONFIG, "cpu")
-    expected, _ = load(finished / "checkpoints" / "00000012", CONFIG, "cpu")
-    assert all(torch.equal(state.weights[name], weight) for name, weight in expected.weights.items())
 
 
 def test_when_every_checkpoint_is_damaged_the_run_starts_again(finished: Path, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import torch
 from toys import quiet, records, toy
 
 from taggernet.training import Diverged, train
+from taggernet.training.adam import Adam
 from taggernet.training.checkpoint import load_latest
 from taggernet.training.objective import Batch
 from taggernet.training.sources import FixedSource
-from taggernet.training.update import Update
 
 
 def test_a_rate_that_is_too_high(tmp_path: Path) -> None:
@@ -64,12 +64,12 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path) -> None:
 
 def test_moments_that_are_no_numbers_are_never_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An infinite second moment stills its weight for good, and no loss would tell."""
-    adam, config = Update._adam, toy("layer", "fixed")
+    update, config = Adam.update, toy("layer", "fixed")
 
-    def steep(self: Update, gradients: list[torch.Tensor], *rest: torch.Tensor) -> None:
-        adam(self, [g + 1e30 if int(self.step) == 7 else g for g in gradients], *rest)
+    def steep(self: Adam, gradients: list[torch.Tensor], clip: torch.Tensor, step: torch.Tensor) -> None:
+        update(self, [g + 1e30 if int(step) == 7 else g for g in gradients], clip, step)
 
-    monkeypatch.setattr(Update, "_adam", steep)
+    monkeypatch.setattr(Adam, "update", steep)
     with pytest.raises(Diverged, match=r"became NaN or infinite, at the latest at update 9; .* update 5, is kept"):
         train(config, tmp_path)
     found = load_latest(tmp_path, config, "cpu")

@@ -17,8 +17,9 @@ from toys import records
 from taggernet.cli import main
 from taggernet.errors import is_out_of_memory
 from taggernet.training import OutOfMemory, train
+from taggernet.training.capture import rehearse
 from taggernet.training.sources import FixedSource
-from taggernet.training.update import Update
+from taggernet.training.step import Update
 
 
 @pytest.fixture(scope="module")
@@ -175,19 +176,16 @@ class Capture:
 
 def pretend_cuda(monkeypatch: pytest.MonkeyPatch, fault: Callable[[], Any] | None = None) -> list[str]:
     """The rehearsal as on a GPU, on the CPU: streams that wait for nothing, a graph whose replay is an update."""
-    rehearse, replayed = Update._rehearse, []
+    replayed: list[str] = []
 
-    def on_cuda(self: Update) -> None:
-        here, self.device = self.device, torch.device("cuda")
-        try:
-            rehearse(self)
-        finally:
-            self.device = here
-        if self.graph is not None:
-            self.graph.replay = lambda: replayed.append("once") or self._once()  # type: ignore[func-returns-value]
+    def on_cuda(update: Update, device: torch.device, *, distributed: bool) -> Callable[[], None]:
+        replay = rehearse(update, torch.device("cuda"), distributed=distributed)
+        if replay == update.once:
+            return replay
+        return lambda: replayed.append("once") or update.once()  # type: ignore[func-returns-value]
 
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    monkeypatch.setattr(Update, "_rehearse", on_cuda)
+    monkeypatch.setattr("taggernet.training.step.rehearse", on_cuda)
     monkeypatch.setattr("torch.cuda.Stream", MagicMock)
     monkeypatch.setattr("torch.cuda.current_stream", MagicMock)
     monkeypatch.setattr("torch.cuda.stream", nullcontext)

@@ -19,7 +19,7 @@ from toys import quiet, records, toy
 
 from taggernet.fileio import read_tensors
 from taggernet.training import Config, Run, train
-from taggernet.training.update import Update
+from taggernet.training.step import Update
 
 
 def stop_after(step: int, number: int, monkeypatch: pytest.MonkeyPatch) -> None:

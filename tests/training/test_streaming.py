@@ -53,7 +53,7 @@ def test_an_interrupted_run_from_the_disk_goes_on_exactly(tmp_path: Path, monkey
         raise RuntimeError("power cut")
 
     with monkeypatch.context() as patch:
-        from taggernet.training.update import Update
+        from taggernet.training.step import Update
 
         advance = Update.advance
         patch.setattr(Update, "advance", lambda self, n: stop() if self.state.step == 5 else advance(self, n))

@@ -32,7 +32,7 @@ class Counting:
         costs[costs == self.bad] = torch.nan
         return costs[:, None, None].expand(count, 3, 2)
 
-    def settled(self) -> Any:
+    def current_state(self) -> Any:
         return self.state
 
 

@@ -304,8 +304,9 @@ def test_any_arguments_end_in_a_status_and_two_lines(command: str, name: str, re
     patch = pytest.MonkeyPatch()
     with a_folder(), patch.context() as patched, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         Path("a-file").write_text("hello")
-        for action in ("_demo", "_explore", "_export"):
-            patched.setattr(cli, action, lambda options: None)
+        for name_of_command in ("demo", "explore", "export"):
+            options = cli.COMMANDS[name_of_command][0]
+            patched.setitem(cli.COMMANDS, name_of_command, (options, lambda options: None))
         patched.setattr("taggernet.training.train_to_end", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         try:
             status = cli.main([command, name, *rest])

@@ -59,9 +59,8 @@ class TaggerConfig:
     """The data are divided by this: x -> (x - offset) / scale."""
     class_widths: tuple[int, ...] = ()
     """Widths of a class head beside the Ladder; empty: the classes are the Ladder's topmost level (the paper)."""
-    class_input: Literal["features", "evidence", "masks"] = "features"
-    """Input of the class head: all that the mapping sees of a group (features), its mask and likelihoods (evidence), or
-    its mask alone (masks)."""
+    class_input: Literal["features", "masks"] = "features"
+    """Input of the class head: all that the mapping sees of a group (features), or its mask alone (masks)."""
 
     def __post_init__(self) -> None:
         check_fields(self)

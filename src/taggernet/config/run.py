@@ -35,8 +35,15 @@ class DataConfig:
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     digits: Literal["mnist", "fixture"] = "mnist"
     """TextureMNIST: the digits; fixture: a few hundred bundled digits, for a toy run."""
+    depth: Literal["up-left", "random"] = "up-left"
+    """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
+    digit_pool: Literal["split", "shared"] = "split"
+    """TextureMNIST: split: training and validation have digits of their own; shared: both draw from one pool of 60,000
+    (the paper's data)."""
     labels: int = 0
     """Number of labelled training scenes; 0: none, or for your own data every scene that has a label."""
+    label_subset: Literal["shared", "per-seed"] = "shared"
+    """TextureMNIST: shared: all seeds have the same labelled scenes; per-seed: each seed draws its own."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
 
@@ -62,8 +69,6 @@ class OptimiserConfig:
     """Cosine: final learning rate as a fraction of lr."""
     clip: float = 0.0
     """Maximum gradient norm, per seed; 0: no clipping."""
-    weight_decay: float = 0.0
-    """Decoupled weight decay (AdamW): each update takes rate x weight_decay of every matrix away; 0: none."""
     ema: float = 0.0
     """Decay of the exponential moving average of the weights, which evaluation uses; 0: none."""
     v_rate: float = 1.0
@@ -95,6 +100,8 @@ class RuntimeConfig:
     """auto: CUDA, else MPS, else the CPU; or a device, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+    kernels: Literal["auto", "off"] = "auto"
+    """off: only the plain torch equations, also on CUDA; auto: fused Triton kernels where they apply."""
     log_every: int = 100
     """Updates between two log entries of the loss."""
     evaluate_every: int = 5_000
@@ -185,6 +192,21 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
     return found
 
 
+RETIRED: dict[str, object] = {"weight_decay": 0.0}
+"""Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
+
+
+def without_retired(values: dict[str, Any], source: object) -> dict[str, Any]:
+    """A stored configuration without retired fields, which may only have had no effect."""
+    for name, inert in RETIRED.items():
+        if name in values and values[name] != inert:
+            raise ValueError(
+                f"{source}: {name}={values[name]!r} is an option of an earlier version that no longer exists: only "
+                f"{name}={inert!r} can be loaded, or use taggernet 0.1"
+            )
+    return {name: value for name, value in values.items() if name not in RETIRED}
+
+
 def to_json(config: Config) -> dict[str, Any]:
     return asdict(config)
 
@@ -195,6 +217,9 @@ def from_json(content: dict[str, Any], source: object) -> Config:
     for name in parts:
         if name not in content:
             raise ValueError(f"{source} lacks the field {name!r}: copy or write it again")
+    data = content["data"]
+    if isinstance(data, dict) and data.get("name") == "texture-mnist-2" and "depth" not in data:
+        content = content | {"data": data | {"depth": "random"}}  # version 0.1 had no other
     built: dict[str, Any] = {name: build(kind, content[name], source) for name, kind in parts.items()}
     return build(Config, content | built, source)
 
@@ -203,6 +228,7 @@ def build(kind: type[T], values: Any, source: object) -> T:
     """A configuration from the object in a JSON file; ``source`` is the file, for the message."""
     if not isinstance(values, dict):
         raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+    values = without_retired(values, source)
     known = set(get_type_hints(kind))
     unknown = sorted(set(values) - known)
     if unknown:

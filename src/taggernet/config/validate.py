@@ -53,7 +53,7 @@ RANGES: dict[str, Range] = {
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "size": _SOME, "labels": _COUNT,
     # the optimiser
     "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _NOT_NEGATIVE,
-    "clip": _NOT_NEGATIVE, "ema": _BELOW_ONE, "weight_decay": _NOT_NEGATIVE, "v_rate": _NOT_NEGATIVE,
+    "clip": _NOT_NEGATIVE, "ema": _BELOW_ONE, "v_rate": _NOT_NEGATIVE,
     "lower_layers": _COUNT, "lower_rate": _NOT_NEGATIVE, "beta1": _BELOW_ONE, "beta2": _BELOW_ONE,
     "eps": _NOT_NEGATIVE,
     # how to run it

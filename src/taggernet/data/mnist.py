@@ -96,10 +96,11 @@ def mnist(split: str = "train", *, download: bool = True) -> tuple[Array, Array]
 
 def fixture_digits(split: str = "train") -> tuple[Array, Array]:
     """Bundled digits, a balanced few of MNIST: 400 of train, 100 of valid, 100 of test."""
-    check_choice("split", split, ("train", "valid", "test"))
+    check_choice("split", split, SPLITS)
     with resources.files("taggernet.data").joinpath("digits.npz").open("rb") as file:
         with np.load(file, allow_pickle=False) as digits:
-            return digits[f"{split}_images"], digits[f"{split}_labels"].astype(np.int64)
+            images, labels = ([digits[f"{one}_{what}"] for one in split.split("+")] for what in ("images", "labels"))
+            return np.concatenate(images), np.concatenate(labels).astype(np.int64)
 
 
 def cache_folder() -> Path:

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
-from taggernet.data.scenes import Array, Scenes, check_scene_count, one_thread
+from taggernet.data.scenes import Scenes, check_scene_count, one_thread
 from taggernet.rng import Key
 
 SPLITS = ("train", "valid", "test")

@@ -4,7 +4,8 @@
 
 The bank has 20 textures, each a plane wave on a grid of 38 x 38; a scene takes D + 1 different ones and
 cuts each at a random window of 28 x 28. A digit's grey value is the opacity of its texture. With two digits
-one is moved 2 up and left, the other 2 down and right, and either may be on top.
+one is moved 2 up and left, the other 2 down and right. The up-left digit is on top, as in the paper's own data;
+``depth="random"`` puts either on top, which is harder.
 
 What is seen of each layer, from back to front (a and b: opacities of the lower and the upper digit):
     two digits   background (1 - a)(1 - b) · lower digit a (1 - b) · upper digit b
@@ -15,17 +16,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
 from taggernet.data.mnist import mnist
-from taggernet.data.scenes import Array, Scenes, check_scene_count, one_thread
+from taggernet.data.scenes import Scenes, check_scene_count, one_thread
 from taggernet.rng import Key
 
+Depth = Literal["up-left", "random"]
+"""Which of two digits is on top: always the up-left one, or either."""
+DigitPool = Literal["split", "shared"]
+"""Whether training and validation scenes have digits of their own, or share one pool of 60,000."""
 SPLITS = ("train", "valid", "test")
 SIDE = 28
 GRID = 38
@@ -82,9 +89,9 @@ def _draw_layers(key: Key, n: int, digits: int, bank: Tensor, start: int | Tenso
 
 
 def _scenes_of(
-    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor
+    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The scenes of chosen digits, index (*key, n, D)."""
+    """The scenes of chosen digits, index (*key, n, D); of two digits the first is the up-left one."""
     n, digits = index.shape[-2:]
     opacity = images[index]  # (*key, n, D, 28, 28)
     if images.dtype == torch.uint8:
@@ -95,12 +102,17 @@ def _scenes_of(
     else:
         up_left = pad(opacity[..., 0, MOVE:, MOVE:], (0, MOVE, 0, MOVE))
         down_right = pad(opacity[..., 1, :-MOVE, :-MOVE], (MOVE, 0, MOVE, 0))
-        second_below = key.fold(_BELOW).integers(2, n, start=start)[..., None]  # (*key, n, 1) of 0 and 1
-        swap = second_below[..., None].bool()
-        opacity = torch.stack([torch.where(swap, down_right, up_left), torch.where(swap, up_left, down_right)], dim=-3)
-        if classes is not None:
-            order = torch.cat([second_below, 1 - second_below], dim=-1)
-            classes = torch.gather(classes, -1, order)
+        if depth == "up-left":
+            opacity = torch.stack([down_right, up_left], dim=-3)
+            classes = None if classes is None else classes.flip(-1)
+        else:
+            second_below = key.fold(_BELOW).integers(2, n, start=start)[..., None]  # (*key, n, 1) of 0 and 1
+            swap = second_below[..., None].bool()
+            lower, upper = torch.where(swap, down_right, up_left), torch.where(swap, up_left, down_right)
+            opacity = torch.stack([lower, upper], dim=-3)
+            if classes is not None:
+                order = torch.cat([second_below, 1 - second_below], dim=-1)
+                classes = torch.gather(classes, -1, order)
     layers = _draw_layers(key, n, digits, bank, start)
     return *compose(opacity.flatten(-2), layers.flatten(-2)), classes
 
@@ -113,15 +125,21 @@ def fresh_texture_mnist(
     n: int,
     digits: int = 2,
     start: int | Tensor = 0,
+    depth: Depth = "up-left",
+    subset: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, of digits drawn with replacement, on the key's device.
 
     images (m, 28, 28), uint8 or float in [0, 1], labels (m,) and bank (``texture_bank``) lie on that device.
     Returns x float32 (*key, n, N), groups uint8 (*key, n, N) and classes, (*key, n) for one digit and
-    (*key, n, 2) for two: the lower digit's, then the upper one's. Works inside a compiled or captured step.
+    (*key, n, 2) for two: the lower digit's, then the upper one's. ``subset`` restricts the digits to those numbers:
+    (m,) for all streams, or (*key, m) where each has its own. Works inside a compiled or captured step.
     """
-    index = key.fold(_DIGIT).integers(len(images), n, digits, start=start * digits)
-    x, groups, classes = _scenes_of(key, index, images, labels, bank, start)
+    count = len(images) if subset is None else subset.shape[-1]
+    index = key.fold(_DIGIT).integers(count, n, digits, start=start * digits)
+    if subset is not None:
+        index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).reshape(index.shape)
+    x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth)
     assert classes is not None
     return x, groups, classes
 
@@ -135,26 +153,36 @@ def texture_mnist(
     images: Array | None = None,
     labels: Array | None = None,
     n: int | None = None,
+    depth: Depth = "up-left",
+    digit_pool: DigitPool = "split",
 ) -> Scenes:
     """TextureMNIST1 or 2 (``digits``): as many scenes as the split has digits, each used once per place.
 
-    train is MNIST 0 .. 49,999, valid 50,000 .. 59,999, test its 10,000; ``images`` and ``labels`` stand in
-    for the split's digits. n scenes go round the digits in a new order each time they are used up.
+    Of two digits, ``depth`` says which is on top. train is MNIST 0 .. 49,999, valid 50,000 .. 59,999, test its 10,000.
+    With ``digit_pool="shared"`` train and valid are 50,000 and 10,000 scenes of all 60,000 digits, as in the notebook
+    that made the paper's data. ``images`` and ``labels`` stand in for the split's digits (or for the pool of train and
+    valid). n scenes go round the digits in a new order each time they are used up.
     """
     check_count("digits", digits, low=1, high=2)
     check_choice("split", split, SPLITS)
+    check_choice("depth", depth, get_args(Depth))
+    check_choice("digit_pool", digit_pool, get_args(DigitPool))
+    pooled = digit_pool == "shared" and split != "test"
     if n is not None:
         check_scene_count(n, SIDE)
     if images is None:
         if labels is not None:
             raise ValueError("labels were given without images: pass both, or neither to use MNIST")
-        images, labels = mnist(split)
+        images, labels = mnist("train+valid" if pooled else split)
     pictures, marks = _check_digits(images, labels)
-    n = len(pictures) if n is None else n
+    first, size = _part_of_pool(split, len(pictures)) if pooled else (0, len(pictures))
+    n = size if n is None else n
 
-    key = Key.of(seed).fold(f"texture-mnist-{digits}", split)
-    bank = texture_bank()
-    index = torch.stack([_order(key.fold(_DIGIT, place), len(pictures), n) for place in range(digits)], dim=-1)
+    root = Key.of(seed)
+    key = root.fold(f"texture-mnist-{digits}", split)
+    orders = root.fold(f"texture-mnist-{digits}", "pool") if pooled else key
+    places = [_order(orders.fold(_DIGIT, place), len(pictures), first, size, n) for place in range(digits)]
+    bank, index = texture_bank(), torch.stack(places, dim=-1)
 
     x = np.empty((n, SIDE, SIDE), dtype=np.float32)
     groups = np.empty((n, SIDE, SIDE), dtype=np.uint8)
@@ -162,7 +190,7 @@ def texture_mnist(
     chunk = 512  # stays within a CPU's cache
     for begin in range(0, n, chunk):
         part = slice(begin, min(begin + chunk, n))
-        seen, owner, label = _scenes_of(key, index[part], pictures, marks, bank, start=begin)
+        seen, owner, label = _scenes_of(key, index[part], pictures, marks, bank, begin, depth)
         x[part] = seen.numpy().reshape(-1, SIDE, SIDE)
         groups[part] = owner.numpy().reshape(-1, SIDE, SIDE)
         if classes is not None and label is not None:
@@ -170,9 +198,16 @@ def texture_mnist(
     return Scenes(x, groups, classes, kind="real")
 
 
-def _order(key: Key, m: int, n: int) -> Tensor:
-    """n digits out of m, in a new random order each time round."""
-    return torch.cat([key.fold(lap).permutation(m) for lap in range(-(-n // m))])[:n]
+def _part_of_pool(split: str, digits: int) -> tuple[int, int]:
+    """Where in a shared pool a split begins, and how many digits it has: five sixths train, the rest valid."""
+    train = digits * 5 // 6
+    return (0, train) if split == "train" else (train, digits - train)
+
+
+def _order(key: Key, m: int, first: int, size: int, n: int) -> Tensor:
+    """n digits out of m: ``size`` of each random order from ``first`` on, in a new order each time round."""
+    laps = (key.fold(lap).permutation(m)[first : first + size] for lap in range(-(-n // size)))
+    return torch.cat(list(laps))[:n]
 
 
 def _check_digits(images: object, labels: object) -> tuple[Tensor, Tensor | None]:

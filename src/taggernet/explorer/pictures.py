@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from taggernet.data.scenes import Array
+from taggernet.arrays import Array
 from taggernet.viz.colours import grey, group_colour, ink, paint, tint
 
 

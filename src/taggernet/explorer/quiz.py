@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from taggernet import metrics
+from taggernet.arrays import Array
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
 
 BEST_HUMAN = 0.30

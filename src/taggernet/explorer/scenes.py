@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from taggernet import data
+from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.data.shapes import KINDS, shape_masks
 from taggernet.data.textures import GRID, MOVE, SIDE, compose
 

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from taggernet import metrics
+from taggernet.arrays import Array
 from taggernet.config.validate import check_count
-from taggernet.data.scenes import Array
 from taggernet.explorer import scenes
 from taggernet.explorer.scenes import Scene, Source
 from taggernet.rng import Key

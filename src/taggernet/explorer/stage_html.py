@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from taggernet.arrays import Array
 from taggernet.config.validate import check_count
-from taggernet.data.scenes import Array
 from taggernet.explorer.pictures import Painter, img
 from taggernet.explorer.session import Explorer, Look
 from taggernet.viz.colours import group_colour

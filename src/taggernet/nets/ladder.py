@@ -21,11 +21,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.fast import ops
+from taggernet import fast
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Norm, NormKind, activated, is_batch, make_norm, may_fuse, rectified, scaled
+from taggernet.nets.roles import TOP, Roles, in_layer, inner_roles
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -46,6 +47,7 @@ class Combinator(nn.Module):
         a = torch.zeros(10, 1, width)
         a[1] = a[6] = 1.0
         self.a = nn.Parameter(a)
+        self.fusable = type(self).forward is _FUSED_FORWARD
 
     def forward(self, z: Float[Tensor, "*S R F"], u: Float[Tensor, "*S R F"]) -> Float[Tensor, "*S R F"]:
         a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = self.a.unbind(-3)
@@ -56,19 +58,30 @@ class Combinator(nn.Module):
         return (z - mu) * v + mu
 
     def denoise(self, norm: Norm, z: Tensor, x: Tensor, half: bool) -> Float[Tensor, "*S R F"]:
-        """g(z, norm(x)), ready for a product in bfloat16 (``half``) or float32."""
-        if may_fuse(norm, x):
+        """g(z, norm(x)); a fused kernel writes it in bfloat16 (``half``) or float32, ready for the next product."""
+        if self.fusable and may_fuse(norm, x):
             stable = self.gate == "stable"
-            fused_estimate: Tensor = ops.norm_combine(z, x, self.a, is_batch(norm), stable, norm.eps, half)[0]
-            return fused_estimate
+            return fast.norm_combine(z, x, self.a, batch=is_batch(norm), stable=stable, eps=norm.eps, half=half)
         estimate: Tensor = self(z, norm(x))
         return estimate
+
+
+_FUSED_FORWARD = Combinator.forward
+"""The equation that ``fast.norm_combine`` computes; a subclass with another one is never fused."""
 
 
 class Ladder(nn.Module):
     """Encoder up, decoder down, a lateral connection at each level."""
 
-    def __init__(self, widths: Sequence[int], norm: NormKind, gate: Gate, top: Top, eps: float = 1e-10) -> None:
+    def __init__(
+        self,
+        widths: Sequence[int],
+        norm: NormKind,
+        gate: Gate,
+        top: Top,
+        eps: float = 1e-10,
+        combinator: type[Combinator] = Combinator,
+    ) -> None:
         super().__init__()
         self.widths, self.top = tuple(widths), top
         upward = list(itertools.pairwise(widths))
@@ -77,7 +90,7 @@ class Ladder(nn.Module):
         self.bias = nn.ParameterList(per_feature(high, 0.0) for _, high in upward)
         self.top_scale = per_feature(widths[-1], 1.0) if top == "softmax" else None
         self.decoder = nn.ModuleList(Linear(high, low) for low, high in upward)
-        self.combine = nn.ModuleList(Combinator(width, gate) for width in widths)
+        self.combine = nn.ModuleList(combinator(width, gate) for width in widths)
 
     def forward(
         self, h: Float[Tensor, "*S R W"], dropout: Dropout | None = None
@@ -94,6 +107,15 @@ class Ladder(nn.Module):
             u = self.decoder[level](estimate)
             estimate = self._denoised(level, lateral[level], u, half)
         return estimate, h
+
+    def parameter_roles(self) -> Roles:
+        """Layer l is what leads from level l - 1 to level l and back, and the combinator of level l."""
+        found: Roles = {}
+        for layer, (up, bias, down) in enumerate(zip(self.encoder, self.bias, self.decoder, strict=True), start=1):
+            found |= in_layer(layer, up, bias, down)
+        for level, combinator in enumerate(self.combine):
+            found |= in_layer(level, combinator)
+        return found if self.top_scale is None else found | in_layer(TOP, self.top_scale)
 
     def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool) -> Tensor:
         combinator = self.combine[level]
@@ -119,12 +141,13 @@ class LadderMapping(nn.Module):
         heads: Heads = "normalised",
         eps: float = 1e-10,
         reader: ClassHead | None = None,
+        combinator: type[Combinator] = Combinator,
     ) -> None:
         super().__init__()
         self.elements, self.heads = elements, heads
         self.W_h = Linear(4 * elements, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
-        self.ladder = Ladder(widths, norm, gate, top, eps)
+        self.ladder = Ladder(widths, norm, gate, top, eps, combinator)
         self.W_u = Linear(widths[0], 2 * elements)
         self.norm = make_norm(norm, eps)
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
@@ -149,3 +172,7 @@ class LadderMapping(nn.Module):
         m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
         _, m_pre = scaled(self.norm, m_u, m_scale, torch.zeros_like(m_scale), lateral=False)
         return Mapped(z_pre, m_pre, top)
+
+    def parameter_roles(self) -> Roles:
+        """The projections belong to layer 0, a reader to the topmost one."""
+        return inner_roles(self) if self.reader is None else inner_roles(self) | in_layer(TOP, self.reader)

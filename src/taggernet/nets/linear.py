@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.nets.roles import ParameterRole, Roles
+
 
 class Linear(nn.Module):
     """x W, computed in the weight's own dtype: training hands in the upper halves of float32 weights.
@@ -38,6 +40,9 @@ class Linear(nn.Module):
         if more_in or more_out:
             weight = nn.functional.pad(weight, (0, more_out, 0, more_in))
         return torch.matmul(x, weight)[..., : self.outputs]
+
+    def parameter_roles(self) -> Roles:
+        return {self.weight: ParameterRole(fan_in=self.inputs)}
 
     def extra_repr(self) -> str:
         return f"{self.inputs} -> {self.outputs}"

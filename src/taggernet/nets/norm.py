@@ -7,14 +7,14 @@ batch at hand, in evaluation too, so results depend (slightly) on what shares a 
 states its batch size. With a single row its output is zero and it carries nothing; LayerNorm has
 neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
 
-``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel does them in
-one go (fast/ops.py). Statistics are float32 whatever comes in. In a job of several processes BatchNorm's
-statistics are those of the global batch.
+``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel computes either in
+one pass (``fast.norm_activate``) unless ``use_kernels`` has switched it off. Statistics are float32 whatever comes in.
+In a job of several processes BatchNorm's statistics are those of the global batch.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.distributed as dist
@@ -22,9 +22,11 @@ import torch.distributed.nn.functional as dist_fn
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.fast import ops
+from taggernet import fast
 
 NormKind = Literal["batch", "layer"]
+Kernels = Literal["auto", "off"]
+"""auto: fused kernels where they apply; off: the plain equations alone."""
 Rows = Float[Tensor, "*S R F"]
 
 
@@ -34,6 +36,8 @@ class BatchNorm(nn.Module):
     def __init__(self, eps: float = 1e-10) -> None:
         super().__init__()
         self.eps = eps
+        self.kernels: Kernels = "auto"
+        self.fusable = type(self) is BatchNorm  # a subclass may compute something else
         self.shared_statistics = False
 
     def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
@@ -56,6 +60,8 @@ class LayerNorm(nn.Module):
     def __init__(self, eps: float = 1e-10) -> None:
         super().__init__()
         self.eps = eps
+        self.kernels: Kernels = "auto"
+        self.fusable = type(self) is LayerNorm  # a subclass may compute something else
 
     def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
         x = x.float()
@@ -70,8 +76,9 @@ def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[
     """z = norm(x) and h = relu(z + bias); z is meaningless where no ``lateral`` connection reads it."""
     if may_fuse(norm, x):
         half = x.dtype == torch.bfloat16
-        z, h, _, _ = ops.norm_activate(x, bias, None, is_batch(norm), True, lateral, norm.eps, half)
-        return z, h
+        return fast.norm_activate(
+            x, bias, batch=is_batch(norm), relu=True, eps=norm.eps, half=half, keep_normed=lateral
+        )
     z = norm(x)
     return z, torch.relu(z + bias)
 
@@ -79,8 +86,9 @@ def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[
 def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
     """z = norm(x) and scale z + bias, both float32; ``lateral`` as above."""
     if may_fuse(norm, x):
-        z, out, _, _ = ops.norm_activate(x, bias, scale, is_batch(norm), False, lateral, norm.eps, False)
-        return z, out
+        return fast.norm_activate(
+            x, bias, scale, batch=is_batch(norm), relu=False, eps=norm.eps, half=False, keep_normed=lateral
+        )
     z = norm(x)
     return z, z * scale + bias
 
@@ -98,8 +106,22 @@ def is_batch(norm: Norm) -> bool:
 
 
 def may_fuse(norm: Norm, x: Tensor) -> bool:
-    """On CUDA, with statistics that need no other process."""
-    return ops.usable(x, is_batch(norm)) and not (isinstance(norm, BatchNorm) and norm.shared_statistics)
+    """Whether a fused kernel may take the place of this norm.
+
+    Not where kernels are switched off, not for a subclass, and not with statistics shared between processes.
+    """
+    if norm.kernels == "off" or not norm.fusable or (isinstance(norm, BatchNorm) and norm.shared_statistics):
+        return False
+    return fast.applies(x, batch=is_batch(norm))
+
+
+def use_kernels(model: nn.Module, kernels: Kernels) -> None:
+    """Let all norms of a model use the fused kernels where they apply (auto), or never (off)."""
+    if kernels not in get_args(Kernels):
+        raise ValueError(f"kernels={kernels!r} is not known: choose 'auto' or 'off'")
+    for module in model.modules():
+        if isinstance(module, BatchNorm | LayerNorm):
+            module.kernels = kernels
 
 
 def make_norm(kind: NormKind, eps: float = 1e-10) -> Norm:

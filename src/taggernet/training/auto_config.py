@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
 from taggernet.config.validate import MAX_ELEMENTS
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
-from taggernet.data.scenes import Array
 from taggernet.training.datasets import IN_MEMORY
 
 ENDINGS = (".npz", ".npy", ".h5", ".hdf5")

@@ -23,11 +23,9 @@ from torch import Tensor
 
 from taggernet.config.run import Config, differing_fields, from_json, to_json
 from taggernet.fileio import read_json, read_tensors, sync_folder, write_json, write_tensors
-from taggernet.training.update import TrainState
+from taggernet.training.adam import TrainState
 
 _PARTS = ("weights", "first_moment", "second_moment", "average")
-_FIRST_FIELDS = {"step", "seeds", "names", "digests", "recipe", "unlogged"}
-"""Of a state.json from before it held the configuration and a digest of itself."""
 
 
 def folder_of(run: Path) -> Path:
@@ -130,7 +128,7 @@ def load(folder: Path, config: Config, device: torch.device | str) -> tuple[Trai
             part, parameter = name.split(".", 1)
             parts[part].setdefault(parameter, []).append(tensor)
     # In the order they were saved in, which safetensors does not keep: a norm over all of them rounds by it.
-    names = record.get("names", list(parts["weights"]))
+    names = record["names"]
     if sorted(names) != sorted(parts["weights"]):
         raise ValueError("state.json is damaged")
     stacked = {
@@ -143,13 +141,13 @@ def _record(folder: Path, config: Config) -> dict[str, Any]:
     """state.json, if it is whole and of this configuration."""
     record = read_json(folder / "state.json")
     content = {name: value for name, value in record.items() if name != "digest"}
-    if record.get("digest") != _digest_of(content) and not set(record) <= _FIRST_FIELDS:
+    if record.get("digest") != _digest_of(content):
         raise ValueError("state.json is damaged")
     if record.get("seeds") != config.seed_list:
         raise ValueError(f"it holds seeds {record.get('seeds')}, but {config.seed_list} are wanted")
     if not isinstance(record.get("digests"), dict) or record.get("step") != int(folder.name):
         raise ValueError("state.json is damaged")
-    differing = differing_fields(config, from_json(record["config"], "state.json")) if "config" in record else []
+    differing = differing_fields(config, from_json(record["config"], "state.json"))
     if differing:
         raise ValueError(f"it is of another configuration: {', '.join(differing)} differ")
     return record

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from taggernet import data
+from taggernet.arrays import Array
 from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, LazyRows, open_data
-from taggernet.data.scenes import Array
 from taggernet.rng import Key
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
 from taggernet.training.streaming import StreamedRows, StreamedSource
@@ -35,12 +35,17 @@ def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Sc
         scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
     else:
         images, labels = digits_of(config, name)
-        scenes = data.texture_mnist(int(config.name[-1]), name, config.seed, images=images, labels=labels)[:count]
+        scenes = data.texture_mnist(
+            int(config.name[-1]), name, config.seed, images=images, labels=labels, depth=config.depth,
+            digit_pool=config.digit_pool,
+        )[:count]  # fmt: skip
     return permute_elements(scenes, config) if config.permuted else scenes
 
 
 def digits_of(config: DataConfig, name: str) -> tuple[Array, Array]:
-    """Images and labels of a split of the digits."""
+    """Images and labels of a split of the digits, or of the pool that training and validation share."""
+    if config.digit_pool == "shared" and name != "test":
+        name = "train+valid"
     return data.mnist(name) if config.digits == "mnist" else data.fixture_digits(name)
 
 
@@ -102,10 +107,10 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     if chosen is None or train.classes is None:
         return FixedSource(x, key.fold("order"), part)
     classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
-    if len(chosen) == len(train):
+    if chosen.shape[-1] == len(train):
         return FixedSource(x, key.fold("order"), part, classes)
     few = torch.from_numpy(chosen).to(device)
-    labelled = FixedSource(x[few], key.fold("labelled order"), part, classes[few])
+    labelled = FixedSource(x, key.fold("labelled order"), part, classes, few)
     return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
 
 
@@ -119,7 +124,7 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     _, labels = digits_of(config.data, "train")
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
-    few = data.labelled_subset(labels, config.data.labels, config.data.seed, config.model.classes)
+    few = _labelled_subset(config, labels)
     labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
@@ -132,14 +137,22 @@ def _labelled_rows(config: Config, train: Scenes | LazyRows, part: Part) -> Arra
     if config.data.name in BUILT_IN and labels >= len(classes):
         chosen = np.arange(len(classes))
     elif config.data.name in BUILT_IN:
-        chosen = data.labelled_subset(classes, labels, config.data.seed, config.model.classes)
+        chosen = _labelled_subset(config, classes)
     else:
         order = Key.of(config.data.seed).fold("labelled").permutation(len(classes)).numpy()
         known = order[(classes.reshape(len(classes), -1)[order] >= 0).all(1)]
         if not len(known):
             raise ValueError("class_cost is set but no training scene has a label: give some, or set class_cost to 0")
         chosen = np.sort(known[: labels or len(known)])
-    return np.tile(chosen, -(-part.batch // len(chosen))) if len(chosen) < part.batch else chosen
+    count = chosen.shape[-1]
+    return np.tile(chosen, -(-part.batch // count)) if count < part.batch else chosen
+
+
+def _labelled_subset(config: Config, classes: Array) -> Array:
+    """Balanced labelled scenes (or digits): (L,) for all seeds, or (S, L) where each seed draws its own."""
+    seeds = [config.data.seed] if config.data.label_subset == "shared" else config.seed_list
+    each = [data.labelled_subset(classes, config.data.labels, seed, config.model.classes) for seed in seeds]
+    return each[0] if config.data.label_subset == "shared" else np.stack(each)
 
 
 def _rows(scenes: Scenes, device: torch.device) -> Tensor:
@@ -159,13 +172,15 @@ def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = 
         return draw_shapes
     if config.name in BUILT_IN:
         digits = int(config.name[-1])
-        some = slice(None) if chosen is None else chosen
-        images, labels = (torch.from_numpy(a[some]).to(device) for a in digits_of(config, "train"))
+        subset = None if chosen is None else torch.from_numpy(chosen).to(device)
+        images, labels = (torch.from_numpy(a).to(device) for a in digits_of(config, "train"))
         bank = data.texture_bank(device)
         order = torch.from_numpy(permutation(config, 28 * 28)).to(device) if config.permuted else None
 
         def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
-            x, _, classes = data.fresh_texture_mnist(key, images, labels, bank, count, digits, first)
+            x, _, classes = data.fresh_texture_mnist(
+                key, images, labels, bank, count, digits, first, config.depth, subset
+            )
             return x if order is None else x[..., order], classes.reshape(*x.shape[:-1], digits).long()
 
         return draw_textures

@@ -22,6 +22,7 @@ from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
+from taggernet.training.adam import TrainState
 from taggernet.training.distributed import (
     World,
     describe,
@@ -35,7 +36,7 @@ from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 from taggernet.training.validation import check_data
 
@@ -142,6 +143,7 @@ class _Training(UpdateLoop):
         self.valid = datasets.load_split(config.data, "valid", scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
+        model.use_kernels(config.runtime.kernels)
         if ranks.size > 1:
             model.share_statistics()
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
@@ -169,6 +171,7 @@ class _Training(UpdateLoop):
         super().__init__(update, config.optimiser, config.runtime, self.seeds, ranks)
         self.unlogged = unlogged
         self.model = Tagger(config.model).to(device)
+        self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
@@ -238,7 +241,7 @@ class _Training(UpdateLoop):
         if not self.ranks.main or not len(scenes):
             return None
         metrics = evaluate_weights(
-            self.model, self.update.settled().evaluated, scenes, groups=config.test_groups,
+            self.model, self.update.current_state().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}

@@ -67,7 +67,7 @@ class Objective(nn.Module):
         self.class_agreement = class_agreement
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares = [power / sum(powers) for power in powers]
-        """Of each iteration in the denoising cost; all alike without a discount."""
+        """Weight of each iteration in the denoising cost; equal without a discount."""
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
         """``first`` is the index of the batch's first scene in the global batch."""
@@ -91,24 +91,24 @@ class Objective(nn.Module):
         learned = classification
         if self.class_agreement and batch.labelled is not None:
             before = [start, *states][-2]
-            learned = learned + self.class_agreement * self._disagreement(x_tilde, before, states[-1], noise, first)
+            learned = learned + self.class_agreement * self._consistency(x_tilde, before, states[-1], noise, first)
         return Costs(denoising + self.class_cost * learned, denoising, classification)
 
-    def _disagreement(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
-        """Cross-entropy, on scenes without labels, of the classes read with units left out against those read with all.
+    def _consistency(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
+        """Dropout consistency on unlabelled scenes: classes with dropout should be those without.
 
-        The latter are squared and normalised, which makes them surer of themselves, and are taken for the truth: what
-        is learned here stays in the reader.
+        The target is the prediction without dropout, sharpened (squared and normalised). Its gradient stays in the
+        class head.
         """
         model, mapping = self.model, self.model.mapping
         assert isinstance(mapping, LadderMapping)
         assert mapping.reader is not None
-        truth = model.class_probabilities(answer).detach().square()
-        truth = truth / truth.sum(-1, keepdim=True).clamp(min=1e-30)
+        target = model.class_probabilities(answer).detach().square()
+        target = target / target.sum(-1, keepdim=True).clamp(min=1e-30)
         rows = features(model.likelihood, x_tilde, before, model.v).detach().flatten(-3, -2)
         top = mapping.reader(rows, self._dropout(noise, first))
         again = answer._replace(top=torch.unflatten(top, -2, (-1, self.groups)))
-        return -(truth * torch.log(model.class_probabilities(again).clamp(min=1e-7))).sum(-1).mean(-1)
+        return -(target * torch.log(model.class_probabilities(again).clamp(min=1e-7))).sum(-1).mean(-1)
 
     def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
         """The state of the last iteration on corrupted labelled scenes."""
@@ -122,7 +122,7 @@ class Objective(nn.Module):
         return self.model.iterate(x_tilde, state, self.iterations, self._dropout(noise, first), self.reader_alone)
 
     def _dropout(self, key: Key, first: int) -> Dropout | None:
-        """What the last iteration leaves out where classes are learned from it."""
+        """Of the last iteration, from which classes are learned."""
         if not self.class_dropout:
             return None
         return Dropout(self.class_dropout, key.fold(DROPOUT), first * self.groups)

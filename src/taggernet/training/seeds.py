@@ -1,4 +1,4 @@
-"""Many seeds in one run: their initial weights, stacked (S, ...), each a function of its seed alone.
+"""Many seeds in one run: initial weights stacked (S, ...), each a function of its own seed alone.
 
 # S seeds
 """
@@ -6,23 +6,29 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from taggernet.nets.linear import Linear
+from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 
 
 def initial_weights(config: TaggerConfig, seeds: list[int], device: torch.device | str) -> dict[str, Tensor]:
-    """Matrices from N(0, 1/fan_in), everything else at its constant start; S seeds at once."""
-    # One thread-independent way for every device: the key decides, not torch's global generator.
-    model = Tagger(config)
-    matrices = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, Linear)}
-    key = Key.of(seeds, device).fold("weights")
+    """The weights at which training of these seeds starts."""
+    return draw_weights(Tagger(config), seeds, device)
+
+
+def draw_weights(model: nn.Module, seeds: list[int], device: torch.device | str) -> dict[str, Tensor]:
+    """Matrices from N(0, 1/fan_in), everything else at the constant the model was built with.
+
+    The draw is keyed by seed and parameter name: it is the same on every device, and torch's generator plays no part.
+    """
+    key, roles = Key.of(seeds, device).fold("weights"), named_roles(model)
     weights: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
-        if name in matrices:
-            weights[name] = key.fold(name).normal(*parameter.shape) * parameter.shape[0] ** -0.5
+        fan_in = roles[name].fan_in
+        if fan_in is not None:
+            weights[name] = key.fold(name).normal(*parameter.shape) * fan_in**-0.5
         else:
             weights[name] = parameter.detach().to(device).expand(len(seeds), *parameter.shape).clone()
     return weights
@@ -38,9 +44,9 @@ def one_seed(config: TaggerConfig, weights: dict[str, Tensor], index: int) -> Ta
 
 
 def carry_over(fresh: dict[str, Tensor], trained: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Second phase: take every trained tensor that still has its place, keep the fresh upper layers.
+    """Start of a second phase: every trained tensor whose name and shape are still there, the rest fresh.
 
-    The trained model's own topmost scale has no place any more: its level becomes a ReLU.
+    The first phase's topmost scale is dropped, as that level becomes a ReLU.
     """
     return {
         name: trained[name].detach().to(w.device, copy=True)

@@ -53,12 +53,13 @@ AHEAD = 500
 class Rows:
     """Rows of tensors that lie on the device, in a new random order for each seed and epoch.
 
-    The last, incomplete batch of an epoch is left out; another order leaves out others.
+    The last, incomplete batch of an epoch is left out; another order leaves out others. ``subset`` names the rows to
+    take: (n,) for all seeds, or (S, n) where each seed has its own.
     """
 
-    def __init__(self, tensors: tuple[Tensor, ...], key: Key, part: Part) -> None:
-        self.tensors, self.key, self.part = tensors, key, part
-        self.n = len(tensors[0])
+    def __init__(self, tensors: tuple[Tensor, ...], key: Key, part: Part, subset: Tensor | None = None) -> None:
+        self.tensors, self.key, self.part, self.subset = tensors, key, part, subset
+        self.n = len(tensors[0]) if subset is None else subset.shape[-1]
         if self.n < part.batch:
             raise ValueError(
                 f"the training set has {self.n} scenes, fewer than a batch of {part.batch}: lower optimiser.batch"
@@ -86,14 +87,18 @@ class Rows:
         epoch = step // self.period % self.epochs
         columns = epoch * self.n + (step % self.period) * self.part.batch + self._columns
         rows = self.order.index_select(-1, columns)
+        if self.subset is not None:
+            rows = self.subset.expand(*rows.shape[:-1], -1).gather(-1, rows)
         return tuple(tensor[rows] for tensor in self.tensors)
 
 
 class FixedSource:
     """The paper's way: one training set, an epoch is a pass over it. ``classes`` where every scene has a label."""
 
-    def __init__(self, x: Tensor, key: Key, part: Part, classes: Tensor | None = None) -> None:
-        self.rows = Rows((x,) if classes is None else (x, classes), key, part)
+    def __init__(
+        self, x: Tensor, key: Key, part: Part, classes: Tensor | None = None, subset: Tensor | None = None
+    ) -> None:
+        self.rows = Rows((x,) if classes is None else (x, classes), key, part, subset)
 
     def prepare(self, step: int) -> None:
         self.rows.prepare(step)

@@ -12,8 +12,8 @@ import math
 import torch
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.data.lazy import LazyRows
-from taggernet.data.scenes import Array
 from taggernet.rng import Key
 from taggernet.training.objective import Batch
 from taggernet.training.sources import Part, Rows

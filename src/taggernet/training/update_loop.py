@@ -15,7 +15,7 @@ from taggernet.config.run import OptimiserConfig, RuntimeConfig
 from taggernet.training.distributed import World, agree, average
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import progress_bar
-from taggernet.training.update import Update
+from taggernet.training.step import Update
 
 
 class Diverged(ArithmeticError):
@@ -117,7 +117,7 @@ class UpdateLoop:
 
     def _check_and_save(self) -> None:
         # The last update may have ruined the weights after its loss was still a number.
-        state = self.update.settled()
+        state = self.update.current_state()
         if not state.is_finite:
             raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
         self.save()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from taggernet.data.scenes import Array
+from taggernet.arrays import Array
 
 GROUP_COLOURS = (
     "#E69F00",  # orange

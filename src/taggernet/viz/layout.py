@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
+from taggernet.arrays import Array
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.fileio import make_folder
 from taggernet.tag import Grouping
 from taggernet.viz.colours import FAINT, INK, grey, group_colour, ink, paint, tint

@@ -113,8 +113,9 @@ from paper.baselines import baseline, quick
 from paper.baselines.model import ClassifierObjective, initial_weights, network
 from paper.baselines.sources import source, load_split
 from taggernet.rng import Key
+from taggernet.training.adam import TrainState
 from taggernet.training.sources import Part
-from taggernet.training.update import TrainState, Update
+from taggernet.training.step import Update
 
 config = replace(quick(baseline("ladder-texture-mnist-2-1k-fresh")), widths=(20, 10), lambdas=(), permuted=True)
 model, device = network(config), torch.device("cpu")
@@ -122,8 +123,9 @@ state = TrainState.fresh(initial_weights(model, config.seed_list, device), ema=F
 batches = source(config, load_split(config, "train"), device)
 update = Update(ClassifierObjective(model), batches, state, config.optimiser, Key.of(config.seed_list), Part.of(20))
 batches.prepare(0)
-plain = update._cost(update.live, update.step)
-traced = torch.compile(update._cost, fullgraph=True, dynamic=False, backend="eager")(update.live, update.step)
+weights = update.adam.weights
+plain = update.cost(weights, update.step)
+traced = torch.compile(update.cost, fullgraph=True, dynamic=False, backend="eager")(weights, update.step)
 assert all(torch.equal(one, other) for one, other in zip(plain, traced, strict=True))
 print("same")
 """

@@ -1,4 +1,4 @@
-"""The rate, Adam, clipping and the average of the weights, against plain Python and torch's own optimiser."""
+"""The learning rate, Adam, clipping and the average of the weights, against plain Python and torch's own optimiser."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from toys import toy
 
 from taggernet.config.run import OptimiserConfig
+from taggernet.nets.linear import Linear
+from taggernet.nets.roles import ParameterRole, Roles, named_roles
 from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
-from taggernet.training import datasets
+from taggernet.training.adam import TrainState, by_seed, clip_factors, learning_rate, relative_rate
 from taggernet.training.objective import Batch, Costs, Objective
-from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import FreshSource, Part
-from taggernet.training.update import TrainState, Update, by_seed, clip_factors, learning_rate, relative_rate
+from taggernet.training.step import Update
 
 
 def rate_oracle(c: OptimiserConfig, step: int) -> float:
@@ -78,18 +78,25 @@ def test_clipping_a_zero_gradient_keeps_it() -> None:
     assert torch.equal(clip_factors([torch.zeros(2, 3)], 1.0), torch.ones(2))
 
 
+class Weights(nn.Module):
+    """Parameters of these names; ``declared`` says which roles some of them have."""
+
+    def __init__(self, targets: dict[str, Tensor], declared: dict[str, ParameterRole]) -> None:
+        super().__init__()
+        self.declared = declared
+        for name, target in targets.items():
+            self.register_parameter(name, nn.Parameter(torch.zeros_like(target[0])))
+
+    def parameter_roles(self) -> Roles:
+        return {p: self.declared.get(name, ParameterRole()) for name, p in self.named_parameters()}
+
+
 class Bowl(Objective):
     """A cost with a known gradient: sum over elements of c (w - target)^2 / 2, c and target per seed."""
 
-    def __init__(self, targets: dict[str, Tensor]) -> None:
+    def __init__(self, targets: dict[str, Tensor], declared: dict[str, ParameterRole] | None = None) -> None:
         nn.Module.__init__(self)
-        self.model = nn.Module()  # type: ignore[assignment]
-        for name, target in targets.items():
-            owner, _, last = name.rpartition(".")
-            module = nn.Module() if owner else self.model
-            module.register_parameter(last, nn.Parameter(torch.zeros_like(target[0])))
-            if owner:
-                self.model.add_module(owner, module)
+        self.model = Weights(targets, declared or {})  # type: ignore[assignment]
         self.targets = targets
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
@@ -109,31 +116,27 @@ def source(key: Key) -> FreshSource:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"weight_decay": 0.3}, {"lower_layers": 1, "lower_rate": 0.2},
-     {"lower_layers": 2, "lower_rate": 0.0}, {"lower_layers": 1, "lower_rate": 0.3, "v_rate": 2.0, "weight_decay": 0.2},
-     {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5, "weight_decay": 0.1}],
+    [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"lower_layers": 1, "lower_rate": 0.2},
+     {"lower_layers": 2, "lower_rate": 0.0}, {"lower_layers": 1, "lower_rate": 0.3, "v_rate": 2.0},
+     {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5}],
 )  # fmt: skip
 def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
-    """25 updates of two seeds, each against torch.optim.AdamW on the same cost; only matrices decay.
-
-    The names stand for layer 0, the variance and layer 1.
-    """
+    """25 updates of two seeds, each against torch.optim.Adam on the same cost."""
     config = OptimiserConfig(lr=0.05, batch=1, updates=25, beta1=0.8, beta2=0.95, eps=1e-6, **options)
     torch.manual_seed(1)
-    targets = {"part.weight": torch.randn(2, 4, 3), "w": torch.randn(2, 1, 5), "bias.0": torch.randn(2, 1, 3)}
+    targets = {"low": torch.randn(2, 4, 3), "variance": torch.randn(2, 1, 5), "high": torch.randn(2, 1, 3)}
+    declared = {"variance": ParameterRole(is_variance=True), "high": ParameterRole(layer=1)}
     keys = Key.of([3, 4])
     state = TrainState.fresh({name: torch.zeros_like(t) for name, t in targets.items()}, ema=config.ema > 0)
-    update = Update(Bowl(targets), source(keys), state, config, keys, Part.of(1), buffer=25)
+    update = Update(Bowl(targets, declared), source(keys), state, config, keys, Part.of(1), buffer=25)
     costs = torch.cat([update.advance(count) for count in (1, 7, 17)])
     assert state.step == 25
     assert costs.shape == (25, 3, 2)
     for seed in range(2):
         parameters = [nn.Parameter(torch.zeros_like(t[seed])) for t in targets.values()]
         average = [torch.zeros_like(p) for p in parameters]
-        groups = [{"params": [p], "weight_decay": 0.0} for p in parameters]
-        groups[0]["weight_decay"] = config.weight_decay
         relative = [config.lower_rate if config.lower_layers > layer else 1.0 for layer in (0, 1)]
-        adam = torch.optim.AdamW(groups, lr=1.0, betas=(0.8, 0.95), eps=1e-6)
+        adam = torch.optim.Adam([{"params": [p]} for p in parameters], lr=1.0, betas=(0.8, 0.95), eps=1e-6)
         for step in range(25):
             for group, factor in zip(adam.param_groups, (relative[0], config.v_rate, relative[1]), strict=True):
                 group["lr"] = factor * rate_oracle(config, step)
@@ -158,12 +161,13 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
 def test_lower_layers_are_those_of_the_first_phase() -> None:
     """What a first phase has trained is what a second one of two more layers calls its three lower layers."""
     first, second = (
-        {name: w.shape for name, w in Tagger(replace(recipe(name).model, shape=(4, 4))).named_parameters()}
+        Tagger(replace(recipe(name).model, shape=(4, 4)))
         for name in ("texture-mnist-2", "texture-mnist-2-top-labels-1k")
     )
     config = OptimiserConfig(lower_layers=3, lower_rate=0.5)
-    shared = {name for name, shape in second.items() if first.get(name) == shape}
-    slower = {name for name in second if relative_rate(config, name) == 0.5}
+    before = {name: w.shape for name, w in first.named_parameters()}
+    shared = {name for name, w in second.named_parameters() if before.get(name) == w.shape}
+    slower = {name for name, role in named_roles(second).items() if relative_rate(config, role) == 0.5}
     assert slower == shared - {"w"}
 
 
@@ -172,15 +176,13 @@ class HalfBowl(Objective):
 
     def __init__(self, target: Tensor) -> None:
         nn.Module.__init__(self)
-        self.model = nn.Module()  # type: ignore[assignment]
-        self.model.product = nn.Module()
-        self.model.product.register_parameter("weight", nn.Parameter(torch.zeros_like(target[0])))
+        self.model = nn.ModuleDict({"product": Linear(*target.shape[1:])})  # type: ignore[assignment]
         self.target = target
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
-        weight: Any = self.model.product
-        assert weight.weight.dtype == torch.bfloat16
-        total = bowl(weight.weight.float(), self.target, batch.x)
+        weight: Tensor = attrgetter("product.weight")(self.model)
+        assert weight.dtype == torch.bfloat16
+        total = bowl(weight.float(), self.target, batch.x)
         return Costs(total, total, torch.zeros_like(total))
 
 
@@ -195,7 +197,7 @@ def test_in_bfloat16_no_small_step_is_lost() -> None:
     weight, m, v = torch.ones(2, 4, 3), torch.zeros(2, 4, 3), torch.zeros(2, 4, 3)
     for step in range(40):
         update.advance(1)
-        assert update.settled() is state
+        assert update.current_state() is state
         x = source(keys).batch(torch.tensor(step)).x
         seen = weight.bfloat16().float().requires_grad_()
         (gradient,) = torch.autograd.grad(bowl(seen, target, x).sum(), seen)
@@ -209,54 +211,3 @@ def test_in_bfloat16_no_small_step_is_lost() -> None:
         torch.testing.assert_close(state.weights["product.weight"], weight, rtol=0, atol=2e-6 * (step + 1))
     moved = state.weights["product.weight"] - 1
     assert (moved > 3e-3).all(), "a step of 1e-4 is lost when 1 is rounded to bfloat16"
-
-
-def test_more_updates_than_the_buffer_holds_are_refused() -> None:
-    keys = Key.of([0])
-    state = TrainState.fresh({"a": torch.zeros(1, 2)}, ema=False)
-    update = Update(Bowl({"a": torch.ones(1, 2)}), source(keys), state, OptimiserConfig(), keys, Part.of(1), buffer=3)
-    with pytest.raises(ValueError, match="4 updates do not fit the buffer of 3"):
-        update.advance(4)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"lr": 0.0}, "lr=0.0 must be positive"), ({"lr": math.nan}, "lr=nan"), ({"batch": 0}, "batch=0"),
-     ({"ema": 1.0}, "ema=1.0 is not a decay"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
-     ({"weight_decay": -0.1}, "weight_decay=-0.1"), ({"lower_rate": -0.1}, "lower_rate=-0.1"),
-     ({"lower_rate": 0.5}, "was given for no layers: set lower_layers"),
-     ({"lower_layers": -1}, "lower_layers=-1")],
-)  # fmt: skip
-def test_bad_settings_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        OptimiserConfig(**options)
-
-
-@pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_one_seed_without_the_dimension_of_seeds(norm: str) -> None:
-    """What a GPU does with a single run."""
-    config = toy(norm)
-    found = []
-    for alone in (False, True):
-        state = TrainState.fresh(initial_weights(config.model, [3], torch.device("cpu")), ema=False)
-        part = Part.of(config.optimiser.batch)
-        scenes = datasets.source(config, torch.device("cpu"), [3], part, datasets.training_set(config))
-        objective = Objective(Tagger(config.model), config.groups, config.iterations)
-        update = Update(objective, scenes, state, config.optimiser, Key.of([3]), part)
-        assert not update.alone
-        update.alone = alone
-        found.append((update.advance(10), state.weights))
-    (costs, weights), (costs_alone, weights_alone) = found
-    assert costs.shape == costs_alone.shape == (10, 3, 1)
-    torch.testing.assert_close(costs_alone, costs, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(weights_alone, weights, rtol=1e-3, atol=1e-4)
-
-
-def test_a_batch_of_the_first_seed() -> None:
-    x, labelled, classes = torch.rand(1, 4, 9), torch.rand(1, 2, 9), torch.randint(3, (1, 2, 1))
-    assert Batch(x).first_seed().classes is None
-    assert torch.equal(Batch(x).first_seed().x, x[0])
-    whole = Batch(x, labelled, classes).first_seed()
-    for part, expected in zip(whole, (x, labelled, classes), strict=True):
-        assert part is not None
-        assert torch.equal(part, expected[0])

@@ -1,0 +1,108 @@
+"""The options of every command: field docstrings are the help texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from taggernet.config.run import Config
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Group held-out scenes with a shipped model: prints cost, AMI and error per iteration, and draws a figure."""
+
+    name: Annotated[str, tyro.conf.Positional] = "shapes"
+    """A shipped model, shapes or texture-mnist-2; or small, which is trained first, in about a minute."""
+    out: Path = Path("demo")
+    """Folder for the figure."""
+    scenes: int = 1_000
+    """How many scenes to group."""
+    updates: int | None = None
+    """small: updates to train for, 1,500 by default; about 25 updates a second on one core."""
+    seed: int | None = None
+    """small: seed of the model, 0 by default."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a recipe, or on your own file; resumes the run in --out if there is one."""
+
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RECIPE|FILE")]
+    """A recipe, or a .npz, .npy or .h5 file of your own with x (n, ...) and optionally groups and classes."""
+    out: Path
+    """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
+    config: Config
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Print cost, AMI, ARI and errors of a run after every iteration."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The --out folder of the run."""
+    groups: int | None = None
+    """K; the run's own by default."""
+    iterations: int | None = None
+    """T; the run's own by default."""
+    objects: int | None = None
+    """Shapes: objects per scene; the run's own by default."""
+    split: Literal["valid", "test"] = "test"
+    """Which scenes."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    json: Path | None = None
+    """Also write the metrics to this JSON file."""
+    overwrite: bool = False
+    """Replace the JSON file if it exists."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Write one of the paper's data sets to a file."""
+
+    name: Annotated[Literal["shapes", "texture-mnist-1", "texture-mnist-2"], tyro.conf.Positional]
+    """Which data set."""
+    out: Path
+    """A .npz or .h5 file."""
+    split: Literal["train", "valid", "test"] = "train"
+    """Which split."""
+    n: int | None = None
+    """How many scenes; by default the split's own size (50,000, 10,000, 10,000)."""
+    seed: int = 0
+    """Seed of the data set."""
+    objects: int = 3
+    """Shapes: objects per scene."""
+    overwrite: bool = False
+    """Replace the file if it exists."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """Export a model to ONNX: the whole loop, and a single step beside it."""
+
+    model: Annotated[str, tyro.conf.Positional]
+    """A shipped model's name, the folder of a model or a run, or a Hub id."""
+    to: Path
+    """File for the loop, e.g. model.onnx; the step is written to model.step.onnx."""
+    iterations: int = 5
+    """Default T of the exported loop; batch size and K are inputs of the exported model."""
+    overwrite: bool = False
+    """Replace the files if they exist."""
+
+
+@dataclass(frozen=True)
+class Explore:
+    """Open the explorer in a browser: watch groups form, remove one, or draw a scene."""
+
+    model: Annotated[str, tyro.conf.Positional] = "shapes"
+    """A shipped model's name, the folder of a model or a run, or a Hub id."""
+    host: str = "127.0.0.1"
+    """Address to listen on; by default only this machine can connect."""
+    port: int | None = None
+    """Port; by default the first free one from 7860."""
+    open_browser: bool = True
+    """Open a browser window."""

@@ -1,0 +1,125 @@
+"""One update: batch, corruption, cost, gradients and Adam, for all seeds at once.
+
+# S seeds
+
+The parts are elsewhere: the cost in training/objective.py, the optimiser in training/adam.py, compiling and capturing
+in training/capture.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.func import functional_call
+
+from taggernet.config.run import OptimiserConfig
+from taggernet.nets.roles import named_roles
+from taggernet.rng import Key
+from taggernet.training.adam import Adam, TrainState
+from taggernet.training.capture import rehearse
+from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.sources import Part, Source
+
+
+class Update:
+    """The update of a run, compiled and captured where that pays."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        source: Source,
+        state: TrainState,
+        config: OptimiserConfig,
+        keys: Key,
+        part: Part,
+        *,
+        half: bool = False,
+        compiled: bool = False,
+        buffer: int = 1000,
+    ) -> None:
+        self.objective, self.source, self.state, self.part = objective, source, state, part
+        self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
+        self.device = keys.word.device
+        self.distributed = dist.is_initialized() and dist.get_world_size() > 1
+        self.adam = Adam(state, config, named_roles(objective.get_submodule("model")), half=half)
+        seeds = len(self.adam.weights[0])
+        self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
+        self.costs = torch.zeros(buffer, 3, seeds, device=self.device)
+        """Those of the last updates, (buffer, 3, S)."""
+        self.rehearsed = not compiled
+        self.drop_seeds = compiled and self.device.type == "cuda" and seeds == 1
+        """Whether to leave out the dimension of seeds, of which there is one: plain matrices compile to better code."""
+        self._once: Callable[[], None] = self.once
+        self._cost: Callable[[list[Tensor], Tensor], Costs] = self.cost
+        self._adam: Callable[[list[Tensor], Tensor, Tensor], None] = self.adam.update
+
+    def cost(self, weights: list[Tensor], step: Tensor) -> Costs:
+        """The costs (S,) of the update's own batch as a function of the weights."""
+        batch: Batch = self.source.batch(step)
+        noise, masks = self.noise.fold(step), self.masks.fold(step)
+        if self.drop_seeds:
+            weights = [w.squeeze(0) for w in weights]
+            batch = batch.first_seed()
+            noise, masks = Key(noise.word.squeeze(0)), Key(masks.word.squeeze(0))
+        named = {f"model.{name}": w for name, w in zip(self.adam.names, weights, strict=True)}
+        costs: Costs = functional_call(self.objective, named, (batch, noise, masks, self.part.first))
+        return Costs(*(cost.unsqueeze(0) for cost in costs)) if self.drop_seeds else costs
+
+    def once(self) -> None:
+        """Make one update."""
+        costs = self._cost(self.adam.weights, self.step)
+        gradients = list(torch.autograd.grad(costs.total.sum(), self.adam.weights, materialize_grads=True))
+        with torch.no_grad():
+            if self.distributed:
+                average_over_processes(gradients)
+            self._adam(gradients, self.adam.clip(gradients), self.step)
+            row = (self.step % len(self.costs)).reshape(1)
+            self.costs.index_copy_(0, row, torch.stack([c.detach() for c in costs])[None])
+            self.step += 1
+
+    def tensors(self) -> list[Tensor]:
+        """Everything that ``once`` changes."""
+        return [*self.adam.tensors(), self.costs, self.step]
+
+    def compile(self, options: dict[str, Any] | None) -> None:
+        self._cost = torch.compile(self.cost, fullgraph=True, dynamic=False, options=options)
+        self._adam = torch.compile(self.adam.update, fullgraph=True, dynamic=False)
+
+    def use_eager(self) -> None:
+        self._cost, self._adam = self.cost, self.adam.update
+
+    def advance(self, count: int) -> Tensor:
+        """Make this many updates (no more than the source has prepared) and return their costs (count, 3, S).
+
+        The state's step is up to date afterwards; ask ``current_state`` for weights and moments.
+        """
+        if count > len(self.costs):
+            raise ValueError(f"{count} updates do not fit the buffer of {len(self.costs)}")
+        first = self.state.step
+        self.source.prepare(first)
+        if not self.rehearsed:
+            self._once = rehearse(self, self.device, distributed=self.distributed)
+            self.rehearsed = True
+        for _ in range(count):
+            self._once()
+        self.state.step += count
+        self.adam.state_is_old = True
+        rows = (torch.arange(first, first + count) % len(self.costs)).to(self.device)
+        return self.costs[rows].cpu()
+
+    def current_state(self) -> TrainState:
+        """The state after the last update."""
+        return self.adam.current_state()
+
+
+def average_over_processes(gradients: list[Tensor]) -> None:
+    """In place, in one message."""
+    flat = torch.cat([g.flatten() for g in gradients])
+    dist.all_reduce(flat)
+    flat /= dist.get_world_size()
+    for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
+        gradient.copy_(part.view_as(gradient))
