@@ -165,6 +165,26 @@ def test_reproduce_says_where_the_papers_experiments_are(
     )
 
 
+@pytest.mark.parametrize("name", ["small", "shapes", "texture-mnist-2-labels-1k", "mydata.npz"])
+def test_help_of_train_shows_the_defaults_of_the_recipe_or_the_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("mydata.npz", x=np.random.default_rng(0).normal(50, 10, (60, 9)))
+    config = taggernet.config_for(name) if name == "mydata.npz" else RECIPES[name]()
+    assert status(["train", name, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for option, default in (
+        ("--lr FLOAT", config.optimiser.lr),
+        ("--updates INT", config.optimiser.updates),
+        ("--kind {binary,real}", config.model.kind),
+        ("--widths [INT [INT ...]]", " ".join(map(str, config.model.widths))),
+        ("--out PATH", f"runs/{Path(name).stem}"),
+    ):
+        help_text = shown.split(f" {option} ")[1].split(" --")[0]
+        assert f"(default: {default})" in help_text, option
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert status("--version") == 0
     assert capsys.readouterr().out == f"{taggernet.__version__}\n"

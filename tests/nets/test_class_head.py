@@ -15,7 +15,7 @@ from torch.func import functional_call, stack_module_state
 
 from taggernet.config.run import Config
 from taggernet.nets.class_head import ClassHead
-from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
@@ -141,20 +141,6 @@ def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> Non
 def test_a_reach_without_a_reader_is_refused() -> None:
     with pytest.raises(ValueError, match=r"set class_widths, e.g. \(1000, 500\)"):
         Config(class_reach="reader")
-
-
-def test_dropout_leaves_out_its_share_and_keeps_the_mean() -> None:
-    h = torch.ones(2, 300, 200)
-    out = dropped(Dropout(0.3, Key.of([1, 2])), h, 0)
-    assert out.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
-    assert out.mean().item() == pytest.approx(1, abs=0.01)
-    assert (out == 0).float().mean((1, 2)) == pytest.approx(0.3, abs=0.01)
-    assert not torch.equal(out[0], out[1])
-    assert not torch.equal(out, dropped(Dropout(0.3, Key.of([1, 2])), h, 1)), "levels must differ"
-    assert torch.equal(out[0], dropped(Dropout(0.3, Key.of(1)), h[0], 0)), "a seed is the same alone"
-    part = dropped(Dropout(0.3, Key.of([1, 2]), first=100), h[:, 100:], 0)
-    assert torch.equal(part, out[:, 100:]), "processes share one stream"
-    assert torch.equal(dropped(None, h, 0), h)
 
 
 def test_dropout_is_for_the_way_up_alone() -> None:

@@ -237,7 +237,8 @@ def reached(program: str, folder: Path) -> tuple[list[str], str]:
     """The hosts that a program tried to reach, and what it printed."""
     log = folder / "reached"
     settings = {name: value for name, value in os.environ.items() if name != "TAGGERNET_DATA"} | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests" / "offline"), str(PACKAGE.parent)]), "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "tests" / "offline", PACKAGE.parent, ROOT))),
+        "HOME": str(folder),
         "XDG_CACHE_HOME": str(folder), "HF_HOME": str(folder), "OMP_NUM_THREADS": "1",
         "TAGGERNET_REACHED_LOG": str(log),
     }  # fmt: skip

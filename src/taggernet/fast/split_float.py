@@ -1,7 +1,7 @@
-"""A float32 number in two halves: the bfloat16 nearest to it, and the 16 bits that this one lacks; and one in 16 bits.
+"""float32 weights split into two 16-bit halves, and Adam's second moment quantised to 16 bits.
 
-The products read the first half, Adam both: together they are the float32 weight to the last bit, and the copy that the
-products need costs no memory of its own. Adam's mean square is what 16 bits must do for.
+A weight is the nearest bfloat16 and the 16 bits that one lacks. Products read the first half and Adam both: together
+they are the float32 weight to the last bit, so the bfloat16 copy for the products costs no memory of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 _HALF = 0x8000
 _NAN = 0x7FC0
 _DROPPED = 15
-"""Bits of a mean square that are not kept."""
+"""How many of the lowest bits of a second moment are dropped."""
 
 
 def merge(high: Tensor, low: Tensor) -> Tensor:
@@ -21,7 +21,7 @@ def merge(high: Tensor, low: Tensor) -> Tensor:
 
 
 def split(number: Tensor) -> tuple[Tensor, Tensor]:
-    """The nearest bfloat16 (of two, the one further from 0) and what must be added to its bits, int16."""
+    """The nearest bfloat16 (ties away from 0), and the difference to its bits as int16."""
     bits = number.view(torch.int32)
     high = torch.where(torch.isnan(number), _NAN, (bits + _HALF) >> 16)
     low = bits - (high << 16)
@@ -29,10 +29,11 @@ def split(number: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantize(square: Tensor, low: Tensor, step: Tensor) -> Tensor:
-    """A number that is not negative in 16 bits: those of float32 after the sign, the rest rounded up or down at random.
+    """A non-negative number in 16 bits: the upper ones of its float32 after the sign, with stochastic rounding.
 
-    A mean over a thousand updates moves by less than the last of these bits, so plain rounding would stop it; rounded
-    at random it is right on average. The draw mixes the step with the lower half of the weight: two operations.
+    A running mean over a thousand updates changes by less than the last of these bits, so rounding to the nearest would
+    stop it; stochastic rounding is right on average. Its random bits mix the step with the lower half of the weight,
+    which takes two operations.
     """
     draw = (low.to(torch.int32) * 0x6C8F + step.to(torch.int32) * 0x4F1B) & ((1 << _DROPPED) - 1)
     return ((square.view(torch.int32) + draw) >> _DROPPED).to(torch.int16)

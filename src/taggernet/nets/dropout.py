@@ -1,4 +1,4 @@
-"""Units left out at random on the way up, for the pass from which classes are learned.
+"""Dropout in the encoder, for the pass from which classes are learned.
 
 # S seeds (optional) · R rows = B x K · F features
 """
@@ -14,17 +14,17 @@ from taggernet.rng import Key
 
 
 class Dropout(NamedTuple):
-    """Each unit is zero with probability ``rate``, and what is left is larger by as much as is missing."""
+    """Each unit is zero with probability ``rate``; survivors are scaled by 1 / (1 - rate)."""
 
     rate: float | Tensor
-    """A share below 1, or one per seed (S, 1, 1)."""
+    """Below 1; one number, or one per seed (S, 1, 1)."""
     key: Key
     first: int = 0
     """Index of the first row among those of all processes."""
 
 
 def dropped(dropout: Dropout | None, h: Float[Tensor, "*S R F"], level: int) -> Float[Tensor, "*S R F"]:
-    """h as the level above this one sees it."""
+    """h after dropout, as input of the next level."""
     if dropout is None:
         return h
     key = dropout.key.fold(level)

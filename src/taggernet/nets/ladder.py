@@ -153,12 +153,12 @@ class LadderMapping(nn.Module):
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
         self.reader = reader
-        """What hands out classes in the place of the Ladder's topmost level."""
+        """Reads the classes, instead of the Ladder's topmost level."""
 
     def forward(
         self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, reader_alone: bool = False
     ) -> Mapped:
-        """``reader_alone``: what is learned from the classes stays in the reader."""
+        """``reader_alone``: no gradient of the classes leaves the reader."""
         _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
         if self.reader is None:
             u, top = self.ladder(h, dropout)

@@ -18,7 +18,7 @@ from taggernet.nets.roles import ParameterRole, Roles
 
 
 class Linear(nn.Module):
-    """x W, computed in the weight's own dtype: training hands in the upper halves of float32 weights.
+    """x W, computed in the weight's own dtype: training hands in the bfloat16 halves of float32 weights.
 
     No bias: a normalisation follows every product and would remove it.
     """

@@ -23,6 +23,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet import fast
+from taggernet.config.validate import check_choice
 
 NormKind = Literal["batch", "layer"]
 Kernels = Literal["auto", "off"]
@@ -117,8 +118,7 @@ def may_fuse(norm: Norm, x: Tensor) -> bool:
 
 def use_kernels(model: nn.Module, kernels: Kernels) -> None:
     """Let all norms of a model use the fused kernels where they apply (auto), or never (off)."""
-    if kernels not in get_args(Kernels):
-        raise ValueError(f"kernels={kernels!r} is not known: choose 'auto' or 'off'")
+    check_choice("kernels", kernels, get_args(Kernels))
     for module in model.modules():
         if isinstance(module, BatchNorm | LayerNorm):
             module.kernels = kernels

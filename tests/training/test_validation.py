@@ -1,0 +1,61 @@
+"""A configuration whose model does not fit its data is refused before a run begins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taggernet.data import Scenes
+from taggernet.recipes import recipe
+from taggernet.training.validation import check_built_in, check_data
+
+SMALL = recipe("small")
+
+
+def test_every_recipe_fits_its_data() -> None:
+    for name in ("small", "shapes", "texture-mnist-1", "texture-mnist-2-labels-1k"):
+        check_data(recipe(name))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"shape": (5, 5)}, r"the scenes have shape \(12, 12\), but the model's inputs have \(5, 5\)"),
+        ({"shape": (145,)}, r"but the model's inputs have \(145,\)"),
+    ],
+)
+def test_another_shape_is_refused(model: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_data(replace(SMALL, model=replace(SMALL.model, **model)))
+
+
+def test_a_shape_of_as_many_elements_fits() -> None:
+    check_data(replace(SMALL, model=replace(SMALL.model, shape=(144,))))
+
+
+def test_real_scenes_do_not_fit_a_binary_model_but_binary_ones_fit_a_real_one() -> None:
+    real = Scenes.of(np.full((30, 12, 12), 0.5))
+    with pytest.raises(ValueError, match="set kind to real"):
+        check_data(SMALL, real)
+    check_data(replace(SMALL, model=replace(SMALL.model, kind="real")), Scenes.of(np.eye(144).reshape(144, 12, 12)))
+
+
+def test_a_classification_cost_needs_labels() -> None:
+    config = replace(SMALL, model=replace(SMALL.model, classes=3), class_cost=0.5)
+    with pytest.raises(ValueError, match="labels=0: say how many training scenes have labels"):
+        check_data(config)
+
+
+@pytest.mark.parametrize("name", ["valid", "test"])
+def test_a_built_in_data_set_has_scenes_in_every_split(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}=0 is out of range: give an integer of at least 1"):
+        check_built_in(replace(SMALL.data, **{name: 0}))
+
+
+def test_objects_that_would_hide_each_other_are_refused() -> None:
+    check_built_in(replace(SMALL.data, objects=5))
+    with pytest.raises(ValueError, match="objects=99 is too many: only about 6 of them are visible on 12 x 12"):
+        check_built_in(replace(SMALL.data, objects=99))
