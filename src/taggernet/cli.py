@@ -174,12 +174,10 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
 
 
 def _train(options: Train) -> None:
-    from taggernet.training import train
+    from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    run = train(options.config, options.out)
-    if not run.finished:
-        raise KeyboardInterrupt
+    run = train_to_end(options.config, options.out)
     if run.metrics:
         show(run.metrics, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
     print(f"models are in {options.out}")
