@@ -10,7 +10,7 @@ from paper.published import TABLE_1A, TABLE_1B, TABLE_2, Published
 from paper.records import Record
 from paper.table1_markdown import DIFFERENCE_DIGITS, last_iteration
 from paper.table2_cells import DIGITS, TABLE_LABELS, tagger_name
-from paper.table2_markdown import percent
+from paper.table2_markdown import on_papers_data, percent
 from taggernet.fileio import read_json
 
 
@@ -47,10 +47,10 @@ def _texture(results: Path, digits: int, labels: int) -> list[str]:
     record = _record(results / "table2", name)
     best = _record(results / "table2", tagger_name(digits, labels, "best"))
     ours = [DASH] * 3
-    if record is not None:
+    if record is not None and on_papers_data(record):
         errors = percent(record)
         ours = [mean_sd(errors, 1), difference(errors, TABLE_2[name], 1), str(len(errors))]
-    other = DASH if best is None else mean_sd(percent(best), 1)
+    other = DASH if best is None or not on_papers_data(best) else mean_sd(percent(best), 1)
     return [f"TextureMNIST{digits}, {labels:,} labels", "error (%)", str(TABLE_2[name]), *ours, other]
 
 

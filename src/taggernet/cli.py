@@ -209,7 +209,8 @@ def _data(options: Data) -> None:
         count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
         scenes = data.shapes(count, options.seed, options.objects, split=options.split)
     else:
-        scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n)
+        digits = int(options.name[-1])
+        scenes = data.texture_mnist(digits, options.split, options.seed, n=options.n, depth=options.depth)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
 

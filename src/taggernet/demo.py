@@ -90,7 +90,8 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
     except FileNotFoundError:
         images, labels = fixture_digits("test")
         source = f"TextureMNIST{digits} scenes of the {len(labels)} bundled test digits"
-    return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count), source
+    depth = described.get("depth", "random")  # cards of version 0.1 do not say it: either digit was on top
+    return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count, depth=depth), source
 
 
 def promise(card: dict[str, Any]) -> str:
