@@ -89,7 +89,7 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
         source = f"TextureMNIST{digits} scenes of MNIST's test digits"
     except FileNotFoundError:
         images, labels = fixture_digits("test")
-        source = f"TextureMNIST{digits} scenes of the {len(labels)} test digits that travel with the package"
+        source = f"TextureMNIST{digits} scenes of the {len(labels)} bundled test digits"
     return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count), source
 
 

@@ -71,7 +71,7 @@ def train(
     """Train every seed of a configuration at once, continuing a run that ``out`` already holds.
 
     Without ``out`` nothing is written. Ctrl-C and SIGTERM end it early: with ``out`` the state is saved first, and the
-    same call goes on from there. ``scenes`` are your own in memory, in place of those the configuration names;
+    same call resumes it. ``scenes`` are your own in memory, in place of those the configuration names;
     ``start`` are weights of a first phase (``Run.weights``), in place of the folder that ``start_from`` names.
     """
     path, claim = None if out is None else Path(out), None
@@ -204,7 +204,7 @@ class _Training(UpdateLoop):
             with self._writing("the models"):
                 run_dir.save_models(self.path, config, state.evaluated, card)
         if not self.finished:
-            kept = f": run the same command to go on from {self.path}" if self.path else ""
+            kept = f": run the same command to resume {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
         return Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path)
 
