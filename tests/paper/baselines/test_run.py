@@ -72,7 +72,7 @@ def test_whitening_is_of_the_scenes_that_the_method_knows(name: str, monkeypatch
         x = by_hand(torch.from_numpy(scenes.x).reshape(len(scenes), -1)).reshape(scenes.x.shape)
         return replace(scenes, x=x.numpy())
 
-    monkeypatch.setattr("paper.baselines.run.split", beforehand)
+    monkeypatch.setattr("paper.baselines.run.load_split", beforehand)
     expected = run_baseline(config, progress=False)
     assert whitened["test"] == expected["test"]
     for point, other in zip(whitened["curve"], expected["curve"], strict=True):
