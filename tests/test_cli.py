@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import status
 
 import taggernet
 from taggernet import data
@@ -33,13 +34,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, unchecked: Callable[[], Abstra
     with unchecked():
         assert main(["train", "small", "--out", str(folder), *TOY.split(), "--seeds", "2"]) == 0
     return folder
-
-
-def status(command: str | list[str]) -> int:
-    try:
-        return main(command.split() if isinstance(command, str) else command)
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 # --- what works ---------------------------------------------------------------------------------------------------
@@ -138,18 +132,6 @@ def test_train_lists_the_recipes(command: str, capsys: pytest.CaptureFixture[str
     assert status(command) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in RECIPES)
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [("train small --help", ("--lr", "Learning rate", "--seeds", "How many models", "--widths", "--out", "--noise")),
-     ("evaluate --help", ("--groups", "--iterations", "--objects", "Shapes: objects per scene")),
-     ("data --help", ("texture-mnist-2", "--overwrite"))],
-)  # fmt: skip
-def test_help_explains_the_options(command: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert status(command) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert all(word in shown for word in words), shown
 
 
 @pytest.mark.parametrize(

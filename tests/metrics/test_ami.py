@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from labellings import ONE, SCORES, noisy_labels
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, mutual_info_score
 
@@ -19,7 +20,6 @@ from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, 
 
 Labels = NDArray[np.int64]
 AVERAGES = get_args(ami.Average)
-SCORES: list[Callable[..., Any]] = [adjusted_mutual_information, adjusted_rand_index]
 
 
 def sklearn_ami(true: Labels, pred: Labels, unscored: int | None, average: str) -> NDArray[np.float64]:
@@ -34,14 +34,6 @@ def sklearn_ari(true: Labels, pred: Labels, unscored: int | None) -> NDArray[np.
     keep = [np.full(row.shape, True) if unscored is None else row != unscored for row in true]
     rows = zip(true, pred, keep, strict=True)
     return np.array([adjusted_rand_score(row[k], groups[k]) for row, groups, k in rows])
-
-
-def noisy_labels(scenes: int, elements: int, labels: int, groups: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Predictions from random to perfect, one degree per scene."""
-    rng = np.random.default_rng(seed)
-    true = rng.integers(0, labels + 1, (scenes, elements))
-    noise = rng.integers(0, groups, (scenes, elements))
-    return true, np.where(rng.random((scenes, elements)) < rng.random((scenes, 1)), noise, true % groups)
 
 
 @pytest.mark.parametrize("average", AVERAGES)
@@ -125,48 +117,6 @@ def test_blocks_of_scenes_do_not_change_the_scores(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_labels_far_apart_and_negative_count_like_small_ones(score: Callable[..., Any]) -> None:
-    true, pred = noisy_labels(10, 80, 3, 4, seed=2)
-    far = np.array([0, -(2**63), 2**63 - 1, 12345])
-    np.testing.assert_allclose(score(far[true], far[pred]), score(true, pred), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint16", "int32", "uint32", "uint64", ">i4"])
-def test_every_integer_dtype_is_taken(score: Callable[..., Any], dtype: str) -> None:
-    true, pred = noisy_labels(10, 80, 1, 2, seed=3)
-    found = score(true.astype(dtype), pred.astype(dtype), unscored=None)
-    np.testing.assert_array_equal(found, score(true, pred, unscored=None))
-
-
-def devices() -> list[str]:
-    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-
-
-@pytest.mark.parametrize("device", devices())
-@pytest.mark.parametrize("score", SCORES)
-def test_tensors_give_tensors_on_their_device_and_arrays_arrays(score: Callable[..., Any], device: str) -> None:
-    true, pred = (labels.reshape(12, 5, 8) for labels in noisy_labels(12, 40, 3, 4, seed=4))
-    arrays = score(true, pred)
-    tensors = score(torch.tensor(true, device=device), torch.tensor(pred, device=device))
-    assert isinstance(arrays, np.ndarray)
-    assert arrays.dtype == np.float64
-    assert isinstance(tensors, torch.Tensor)
-    assert tensors.dtype == torch.float64
-    assert tensors.device.type == device
-    np.testing.assert_allclose(tensors.cpu().numpy(), arrays, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_the_inputs_are_left_alone(score: Callable[..., Any]) -> None:
-    true, pred = noisy_labels(4, 20, 3, 40, seed=5)
-    before = true.copy(), pred.copy()
-    true.setflags(write=False)
-    score(true, pred[:, ::-1])
-    np.testing.assert_array_equal((true, pred), before)
-
-
 labels = hnp.arrays(np.int64, st.tuples(st.just(1), st.integers(1, 30)), elements=st.integers(-2, 4))
 
 
@@ -209,39 +159,6 @@ def test_the_order_of_elements_and_what_is_unscored_do_not_matter(
 @given(labels, st.sampled_from(SCORES))
 def test_a_perfect_prediction_scores_exactly_one(true: Labels, score: Callable[..., Any]) -> None:
     assert score(true, true * 3 + 1).tolist() == [1.0]
-
-
-ONE = np.ones((2, 3), dtype=np.int64)
-
-
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize(
-    ("true", "pred", "error", "message"),
-    [
-        (
-            ONE,
-            ONE[:, :2],
-            ValueError,
-            r"shape \(2, 3\) and pred \(2, 2\).*one predicted label per true label",
-        ),
-        (ONE[0], ONE[0], ValueError, r"shape \(3,\).*true\[None\]"),
-        (ONE, ONE.astype(float), TypeError, "pred has dtype torch.float64.*argmax"),
-        (ONE.astype(np.float32), ONE, TypeError, "true has dtype torch.float32.*integers"),
-        (ONE.astype(str), ONE, TypeError, "true has dtype <U21.*numbers"),
-        (ONE, torch.tensor(ONE), TypeError, "true is a numpy array and pred is a tensor on cpu.*convert"),
-    ],
-)
-def test_wrong_labels_are_named_in_one_sentence(
-    score: Callable[..., Any], true: object, pred: object, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        score(true, pred)
-
-
-@pytest.mark.usefixtures("without_typecheck")
-def test_lists_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"true is a list.*numpy\.asarray"):
-        adjusted_mutual_information([[1, 2]], [[1, 2]])  # type: ignore[type-var, arg-type]
 
 
 @pytest.mark.usefixtures("without_typecheck")

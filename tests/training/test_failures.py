@@ -6,7 +6,6 @@ docs/reliability.md lists the promises and where each is tested.
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import subprocess
 import sys
@@ -19,20 +18,10 @@ import pytest
 import torch
 from faulty import CONFIG, ENVIRONMENT, OPTIONS, after, assert_goes_on, assert_kept, command
 from safetensors import SafetensorError
-from toys import records
 
 from taggernet.cli import main
 from taggernet.fileio import write_tensors
 from taggernet.training import train
-from taggernet.training.log import Records
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    train(CONFIG, folder)
-    return folder
-
 
 # --- the folder ---------------------------------------------------------------------------------------------------
 
@@ -84,28 +73,6 @@ def test_a_full_disk_has_its_number_whoever_met_it(tmp_path: Path, monkeypatch: 
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_a_record_on_a_full_disk(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was half written is dropped when the run goes on; closing the file does not complain once more."""
-    write = Records.write
-
-    def into_the_full(self: Records, record: dict[str, Any]) -> None:
-        if record["step"] == 8:
-            self._file.write('{"step": 8, "lo')
-            self._file.flush()
-            with open("/dev/full", "w") as full:
-                os.dup2(full.fileno(), self._file.fileno())
-            patch.setattr(Records, "_check", lambda self: None)
-        write(self, record)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Records, "write", into_the_full)
-        with pytest.raises(OSError, match=r"a record could not be written to .* \(No space left on device\): free"):
-            train(CONFIG, tmp_path)
-    assert (tmp_path / "metrics.jsonl").read_bytes().endswith(b'{"step": 8, "lo')
-    assert_kept(tmp_path, 5)
-    assert_goes_on(tmp_path, whole)
-
-
 GONE = {
     "the whole folder": lambda run: shutil.rmtree(run),
     "its lock": lambda run: (run / ".lock").unlink(),
@@ -150,18 +117,6 @@ def test_checkpoints_deleted_under_the_run_are_written_again(
         after(7, lambda: shutil.rmtree(tmp_path / "checkpoints"), patch)
         train(CONFIG, tmp_path)
     assert_goes_on(tmp_path, whole)
-
-
-def test_a_damaged_record_is_named_and_the_others_stay(whole: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    lines[1] = b"\xff" + lines[1][1:]
-    (run / "metrics.jsonl").write_bytes(b"".join(lines))
-    with pytest.warns(UserWarning, match=r"line 2 of .*metrics\.jsonl is damaged and was dropped"):
-        train(CONFIG, run)
-    expected = records(whole)
-    assert records(run) == [expected[0], *expected[2:]]
 
 
 @pytest.mark.slow

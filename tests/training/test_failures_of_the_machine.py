@@ -18,14 +18,6 @@ from taggernet.training import OutOfMemory, train
 from taggernet.training.sources import FixedSource
 from taggernet.training.step import Update
 
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    train(CONFIG, folder)
-    return folder
-
-
 # --- memory -------------------------------------------------------------------------------------------------------
 
 

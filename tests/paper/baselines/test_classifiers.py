@@ -1,43 +1,16 @@
-"""FC MLP and ConvNet against numpy and torch's own layers; population statistics against brute force."""
+"""FC MLP against numpy; what all classifiers share; population statistics against brute force."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from tiny_classifiers import make, rows
+from torch import nn
+from torch.func import stack_module_state
 
-from paper.baselines.classifiers import Classifier, FullyConnected, Moments, class_cost, clean_path, population_moments
-from paper.baselines.convnet import CHANNELS, ConvNet, Convolution, pooled
-from paper.baselines.ladder_classifier import LadderClassifier
+from paper.baselines.classifiers import FullyConnected, Moments, class_cost, clean_path, population_moments
 from taggernet.rng import Key
-
-SMALL = (3, 4, 5, 4, 3, 4, 2)
-
-
-def moved(model: Classifier) -> Any:
-    """The same model with every parameter away from its start."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if not name.endswith("weight"):
-                parameter.add_(0.3 * torch.randn_like(parameter))
-    return model
-
-
-def make(kind: str, seed: int = 0, **options: Any) -> Any:
-    torch.manual_seed(seed)
-    if kind == "convnet":
-        return moved(ConvNet((10, 9), 3, SMALL, **options))
-    if kind == "ladder":
-        return moved(LadderClassifier((90, 12, 8, 3), **options))
-    return moved(FullyConnected((90, 12, 8, 3), **options))
-
-
-def rows(n: int = 20, seed: int = 0) -> Tensor:
-    return torch.randn(n, 90, generator=torch.Generator().manual_seed(seed))
 
 
 def test_mlp_equals_a_numpy_transcription() -> None:
@@ -51,46 +24,6 @@ def test_mlp_equals_a_numpy_transcription() -> None:
     expected = h - np.log(np.exp(h).sum(1, keepdims=True))
     (path,) = model.encode([x], [])
     np.testing.assert_allclose(path.log_p.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
-
-
-def test_convnet_equals_torch_layers() -> None:
-    """Model C written with torch's own layers, BatchNorm2d in training mode included."""
-    model, x = make("convnet"), rows()
-    layers: list[nn.Module] = []
-    for level, convolution in enumerate(model.convolutions):
-        weight = convolution.weight.detach()
-        padding = 0 if level >= 4 else 1
-        plain = nn.Conv2d(weight.shape[1], weight.shape[0], weight.shape[2], padding=padding, bias=False)
-        norm = nn.BatchNorm2d(weight.shape[0], eps=1e-10)
-        with torch.no_grad():
-            plain.weight.copy_(weight)
-            norm.bias.copy_(model.bias[level].reshape(-1))
-        layers += [plain, norm, nn.ReLU()]
-        if level in (1, 3):
-            layers.append(nn.MaxPool2d(3, stride=2, padding=1))
-    h = nn.Sequential(*layers)(x.reshape(-1, 1, 10, 9)).flatten(1) @ model.out.weight
-    h = nn.functional.batch_norm(h, None, None, training=True, eps=1e-10)
-    expected = torch.log_softmax(model.top_scale * (h + model.bias[7]), dim=-1)
-    (path,) = model.encode([x], [])
-    torch.testing.assert_close(path.log_p, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_model_c_has_its_published_shape() -> None:
-    model = ConvNet()
-    assert tuple(c.weight.shape[0] for c in model.convolutions) == CHANNELS == (96, 96, 192, 192, 192, 192, 10)
-    assert [c.weight.shape[-1] for c in model.convolutions] == [3, 3, 3, 3, 3, 1, 1]
-    assert model.out.inputs == 10 * 5 * 5
-    assert ConvNet((32, 32)).out.inputs == 10 * 6 * 6  # Springenberg et al. average over 6 x 6
-
-
-def test_stacked_convolution_equals_a_grouped_one() -> None:
-    """S models side by side are one convolution in S groups of channels."""
-    generator = torch.Generator().manual_seed(0)
-    x, weight = torch.randn(3, 4, 2, 7, 6, generator=generator), torch.randn(3, 5, 2, 3, 3, generator=generator)
-    found = functional_call(Convolution(2, 5, 3, 1), {"weight": weight}, (x,))
-    grouped = nn.functional.conv2d(x.transpose(0, 1).flatten(1, 2), weight.flatten(0, 1), padding=1, groups=3)
-    torch.testing.assert_close(found, grouped.unflatten(1, (3, 5)).transpose(0, 1), rtol=1e-4, atol=1e-5)
-    assert pooled(x).shape == (3, 4, 2, 4, 3)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "ladder", "convnet"])
@@ -165,10 +98,6 @@ def test_moments_are_float64_accurate_far_from_zero() -> None:
 
 
 def test_wrong_shapes_are_refused() -> None:
-    with pytest.raises(ValueError, match="7 positive numbers"):
-        ConvNet(channels=(96, 96))
-    with pytest.raises(ValueError, match="9 x 9"):
-        ConvNet((8, 28))
     with pytest.raises(ValueError, match="at least 2 classes"):
         FullyConnected((784, 1))
     with pytest.raises(ValueError, match="layer_noise=-1"):
