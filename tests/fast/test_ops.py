@@ -1,8 +1,7 @@
 """The fused kernels against the plain equations: outputs and every gradient, in float32 and bfloat16.
 
 On a CPU they run in Triton's interpreter, which must be chosen before Triton is imported, so in a process of its own:
-``TRITON_INTERPRET=1 python tests/fast/test_ops.py bfloat16`` is that process. Triton is not among the development
-packages, as its wheel has some 200 MB: ``pip install triton==3.6.0`` (Linux) to run these tests without a GPU.
+``TRITON_INTERPRET=1 python tests/fast/test_ops.py bfloat16`` is that process.
 """
 
 from __future__ import annotations
