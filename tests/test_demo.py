@@ -68,7 +68,7 @@ def test_the_shipped_model_is_measured_and_drawn(tmp_path: Path, capsys: pytest.
 def test_without_mnist_the_small_digits_are_used_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "texture-mnist-2", "--scenes", "30", "--out", "pictures"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "TextureMNIST2 scenes of the 100 test digits that travel with the package" in shown
+    assert "TextureMNIST2 scenes of the 100 bundled test digits" in shown
     assert "class error" in shown
     assert "class error 0.100 after 2 iterations" in shown
     assert Path("pictures/texture-mnist-2.png").exists()
@@ -131,7 +131,7 @@ def test_an_installation_without_weights_says_so(
 def test_a_card_without_figures_gets_one_sentence(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Tagger(TaggerConfig(widths=(8, 4))).save(shipped / "bare")
     assert main(["demo", "bare"]) == 2
-    assert "the card of 'bare' lacks data and test: make it with python -m paper.shipping" in capsys.readouterr().err
+    assert "the card of 'bare' lacks data and test: make it with python -m paper ship" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("shipped")

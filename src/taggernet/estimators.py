@@ -28,7 +28,7 @@ from taggernet.rng import Key
 from taggernet.tag import Grouping, State
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger import Tagger
-from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train
+from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
 from taggernet.training.auto_config import model_for
 from taggernet.training.datasets import IN_MEMORY
 
@@ -94,9 +94,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
             class_cost=class_cost,
             first_seed=seed,
         )
-        run = train(config, scenes=scenes)
-        if not run.finished:
-            raise KeyboardInterrupt
+        run = train_to_end(config, scenes=scenes)
         self.model_: Tagger = run.model()
         self.n_iter_ = run.step
 

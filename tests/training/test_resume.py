@@ -162,7 +162,7 @@ def test_killed_at_every_file_operation_and_at_random(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_saves_on_ctrl_c_and_on_sigterm(tmp_path: Path) -> None:
-    """Exit status 130, a sentence that says how to go on, and no traceback."""
+    """Exit status 130, a sentence that says how to resume, and no traceback."""
     options = "--widths 24 16 8 --batch 10 --updates 100000 --valid 20 --test 20 --no-tensorboard --device cpu"
     often = "--log-every 7 --evaluate-every 0 --checkpoint-every 0"
     started = {
@@ -194,7 +194,7 @@ def test_the_command_saves_on_ctrl_c_and_on_sigterm(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 130, errors
         assert "Traceback" not in errors
-        assert "run the same command to go on" in " ".join(errors.split())
+        assert "run the same command to resume" in " ".join(errors.split())
         run = tmp_path / ("int" if number == signal.SIGINT else "term")
         (last,) = (run / "checkpoints").iterdir()
         lines = records(run)

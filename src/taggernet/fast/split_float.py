@@ -11,6 +11,8 @@ from torch import Tensor
 
 _HALF = 0x8000
 _NAN = 0x7FC0
+_INFINITY = 0x7F800000
+"""Beyond it lie the bits of NaN, to which nothing may be added: the sum could be those of 0."""
 _DROPPED = 15
 """How many of the lowest bits of a second moment are dropped."""
 
@@ -33,10 +35,10 @@ def quantize(square: Tensor, low: Tensor, step: Tensor) -> Tensor:
 
     A running mean over a thousand updates changes by less than the last of these bits, so rounding to the nearest would
     stop it; stochastic rounding is right on average. Its random bits mix the step with the lower half of the weight,
-    which takes two operations.
+    which takes two operations. NaN becomes infinity, which the check of the state finds as well.
     """
     draw = (low.to(torch.int32) * 0x6C8F + step.to(torch.int32) * 0x4F1B) & ((1 << _DROPPED) - 1)
-    return ((square.view(torch.int32) + draw) >> _DROPPED).to(torch.int16)
+    return ((square.view(torch.int32).clamp(max=_INFINITY) + draw) >> _DROPPED).to(torch.int16)
 
 
 def dequantize(short: Tensor) -> Tensor:

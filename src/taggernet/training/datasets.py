@@ -117,7 +117,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
 def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
     device = key.word.device
-    draw = _fresh_draw(config.data, device)
+    draw = fresh_draw(config.data, device)
     unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
         return unlabelled
@@ -125,7 +125,7 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
     few = _labelled_subset(config, labels)
-    labelled = FreshSource(_fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
+    labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
 
@@ -159,7 +159,7 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
-def _fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
+def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
     if config.name == "shapes":
         table = data.placements(config.size, config.style, device)

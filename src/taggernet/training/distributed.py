@@ -104,7 +104,7 @@ def average(costs: torch.Tensor, world: World, device: torch.device) -> torch.Te
 
 
 def same_start(step: int, world: World, device: torch.device) -> None:
-    """All processes must go on from the same update, or they would average what does not belong together."""
+    """All processes must resume after the same update, or they would average what does not belong together."""
     if world.size == 1:
         return
     ends = torch.tensor([step, -step], device=device)
@@ -112,7 +112,7 @@ def same_start(step: int, world: World, device: torch.device) -> None:
     last, first = int(ends[0]), -int(ends[1])
     if first != last:
         raise ValueError(
-            f"some processes would go on after update {first}, others after {last}: "
+            f"some processes would resume after update {first}, others after {last}: "
             "--out must be one folder that all machines share"
         )
 

@@ -168,8 +168,8 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
-    """A bar with loss, validation AMI, updates per second and the time left."""
+def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> Iterator[Bar]:
+    """A bar with loss, a metric of the validation, updates per second and the time left."""
     if not enabled:
         yield lambda step, **values: None
         return
@@ -179,13 +179,13 @@ def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TextColumn("loss {task.fields[loss]}"),
-        TextColumn("AMI {task.fields[ami]}"),
+        TextColumn(f"{metric} {{task.fields[metric]}}"),
         TimeElapsedColumn(),
         TextColumn("eta"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("training", total=total, completed=done, loss="-", ami="-", rate="")
+        task = progress.add_task("training", total=total, completed=done, loss="-", metric="-", rate="")
 
         def update(step: int, **values: Any) -> None:
             progress.update(task, completed=step, **values)
