@@ -1,10 +1,10 @@
-"""What does freezing BatchNorm's statistics cost? AMI, class error and cost with the batch's own and with frozen ones.
+"""What does freezing BatchNorm's statistics cost? AMI and class error with the batch's own and with frozen ones.
 
     python benchmarks/frozen_statistics.py [--model texture-mnist-2] [--json results/frozen_statistics.json]
 
-The statistics of 2,000 training scenes are frozen; metrics are on test scenes, after every iteration, with batches of 100
-and of 1. The data are those on the model's card: MNIST's digits where they are at hand (TAGGERNET_DATA), else the
-bundled ones.
+The statistics of 2,000 training scenes are frozen; metrics are on test scenes, after every iteration, with batches of
+100 and of 1. The denoising cost is left out: on corrupted input frozen models use the statistics of the batch. The data
+are those on the model's card: MNIST's digits where they are at hand (TAGGERNET_DATA), else the bundled ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from taggernet.pretrained import locate
 from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
 
-SHOWN = ("ami", "error", "cost")
+SHOWN = ("ami", "error")
 
 
 def data_of(card: dict[str, Any], train: int, test: int) -> DataConfig:
@@ -55,7 +55,9 @@ def main() -> None:
     iterations = options.iterations or card["test"]["iterations"]
     data = data_of(card, options.scenes, options.test)
     train, test = load_split(data, "train"), load_split(data, "test")
-    print(f"{options.model}: {len(test):,} test scenes of {data.name} ({data.digits} digits), K={groups}, T={iterations}")
+    print(
+        f"{options.model}: {len(test):,} test scenes of {data.name} ({data.digits} digits), K={groups}, T={iterations}"
+    )
     rows: dict[str, Any] = {}
 
     def measure(name: str, batch: int) -> None:
@@ -63,7 +65,9 @@ def main() -> None:
         metrics = evaluate_weights(
             model, stack_weights([model]), test, groups=groups, iterations=iterations, batch=batch
         ).metrics()
-        rows[name] = {metric: [round(value, 5) for value in metrics[metric][0]] for metric in SHOWN if metric in metrics}
+        rows[name] = {
+            metric: [round(value, 5) for value in metrics[metric][0]] for metric in SHOWN if metric in metrics
+        }
         values = "  ".join(f"{metric} {values[-1]:.4f}" for metric, values in rows[name].items())
         print(f"{name:<36} {values}  ({time.perf_counter() - begin:.0f} s)", flush=True)
 

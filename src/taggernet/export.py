@@ -20,7 +20,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from torch import Tensor, nn
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import write_durably
+from taggernet.nets.frozen import in_iteration
 from taggernet.tag import State, step
 from taggernet.tagger import Tagger
 
@@ -47,7 +47,7 @@ class Step(nn.Module):
         self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor, iteration: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         model = self.model
-        mapping = model.mapping if iteration is None else partial(model.mapping, iteration=iteration)
+        mapping = model.mapping if iteration is None else in_iteration(model.mapping, iteration)
         state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v)
         found = (state.z, state.fed, state.m)
         return (*found, model.class_shares(state)) if model.config.classes else found

@@ -28,7 +28,7 @@ from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
-from taggernet.nets.frozen import batch_norms, check_freezable, freeze, reserve
+from taggernet.nets.frozen import batch_norms, freezable, freeze, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import Kernels, use_kernels
 from taggernet.nets.roles import ParameterRole, Roles, inner_roles
@@ -71,7 +71,7 @@ class Tagger(nn.Module):
             )
         self.mapping = mapping
         if config.frozen_iterations:
-            reserve(mapping, config.frozen_iterations)
+            reserve(freezable(mapping), config.frozen_iterations)
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
         self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
@@ -122,7 +122,7 @@ class Tagger(nn.Module):
 
         def at(i: int) -> Mapping:
             mapping = self.mapping if last is None or i < iterations else last
-            return partial(mapping, iteration=i) if frozen and self.config.frozen_iterations else mapping
+            return in_iteration(mapping, i) if frozen and self.config.frozen_iterations else mapping
 
         return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, at)
 
@@ -226,24 +226,29 @@ class Tagger(nn.Module):
         return rows, tuple(x.shape[1:]), as_numpy
 
     @torch.no_grad()
-    def freeze_statistics(self, scenes: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0) -> Tagger:
+    def freeze_statistics(
+        self, scenes: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100
+    ) -> Tagger:
         """Give BatchNorm the statistics of these scenes for good, so that no result depends on the rest of its batch.
 
-        scenes: Scenes or an array like ``group``'s x; a few thousand are enough, and all of them go through the loop as
-        one batch. Every place that normalises gets a mean and a variance for each of the iterations; later ones use
-        the last. ``groups`` is the K for which they are exact; others work too. Frozen statistics are saved with
-        the model and are not used in training mode. Returns the model, in evaluation mode.
+        scenes: Scenes or an array like ``group``'s x; a few thousand are enough. ``batch_size``: that of training.
+        Every place that normalises gets a mean and a variance for each of the iterations, averaged over the batches;
+        later iterations use the last one's. They are exact for this K (``groups``); others work too. Frozen statistics
+        are saved with the model and are not used in training mode. Returns the model, in evaluation mode.
         """
         check_count("groups", groups, low=1, high=MAX_GROUPS)
         check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        check_count("batch_size", batch_size, low=2, high=10**9)
         check_integer("seed", seed)
-        check_freezable(self.mapping)
+        mapping = freezable(self.mapping)
         rows, _, _ = self.checked_rows(getattr(scenes, "x", scenes))
         if len(rows) < 2:
             raise ValueError("one scene has no statistics of its own: give at least 2 scenes, better 2,000")
         masks = Key.of(seed, self.w.device).fold("masks")
-        seen, start = self.inputs(rows), self.start(len(rows), groups, masks)
-        freeze(self.mapping, self.iterate(seen, start, iterations, frozen=False))
+        size = math.ceil(len(rows) / math.ceil(len(rows) / batch_size))  # no batch is much smaller than the others
+        starts = [(part, self.start(len(part), groups, masks, first)) for first, part in batches(rows, size)]
+        loops = [self.iterate(self.inputs(part), start, iterations, frozen=False) for part, start in starts]
+        freeze(mapping, loops, iterations)
         self.config = replace(self.config, frozen_iterations=iterations)
         return self.eval()
 

@@ -163,9 +163,7 @@ class LadderMapping(nn.Module):
         self.ladder = Ladder(widths, norm, gate, top, eps, combinator)
         self.W_u = Linear(widths[0], 2 * elements)
         self.norm_h = make_norm(norm, eps, widths[0])
-        self.norm_z, self.norm_m = (
-            make_norm(norm, eps, elements) if heads == "normalised" else None for _ in range(2)
-        )
+        self.norm_z, self.norm_m = (make_norm(norm, eps, elements) if heads == "normalised" else None for _ in range(2))
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
         self.reader = reader

@@ -4,8 +4,9 @@
 
 Departures: BatchNorm has no running averages, as in the public code: it uses the statistics of the
 batch at hand, in evaluation too, so results depend (slightly) on what shares a batch and evaluation
-states its batch size. Only where statistics were frozen (nets/frozen.py) and an iteration is named are those used. With a single row its output is zero and it carries nothing; LayerNorm has
-neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
+states its batch size. With a single row its output is zero and it carries nothing; LayerNorm has
+neither property. Statistics can be frozen instead, for each iteration of the loop (nets/frozen.py).
+Neither norm has a learned scale or bias; the layer that follows adds what it needs.
 
 ``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel computes either in
 one pass (``fast.norm_activate``) unless ``use_kernels`` has switched it off. Statistics are float32 whatever comes in.
@@ -49,7 +50,7 @@ class FrozenNorm(NamedTuple):
 class BatchNorm(nn.Module):
     """Zero mean and unit variance of every feature over the rows of the (global) batch.
 
-    ``features`` is only needed where statistics are to be frozen. Each place that normalises has a norm of its own then.
+    To freeze statistics, each place that normalises needs a norm of its own, with its number of ``features``.
     """
 
     mean: Float[Tensor, "*S T 1 F"] | None
@@ -160,7 +161,12 @@ def may_fuse(norm: Norm, x: Tensor) -> bool:
     Not where kernels are switched off, not for a subclass, and not with statistics that are frozen or shared between
     processes.
     """
-    if isinstance(norm, FrozenNorm) or norm.kernels == "off" or not norm.fusable or (isinstance(norm, BatchNorm) and norm.shared_statistics):
+    if (
+        isinstance(norm, FrozenNorm)
+        or norm.kernels == "off"
+        or not norm.fusable
+        or (isinstance(norm, BatchNorm) and norm.shared_statistics)
+    ):
         return False
     return fast.applies(x, batch=is_batch(norm))
 
