@@ -17,13 +17,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from taggernet import hub, model_io
-from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.arrays import check_dense_tensor, float_array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.class_head import ClassHead
@@ -203,7 +202,7 @@ class Tagger(nn.Module):
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
-        x = torch.from_numpy(_array(x)) if as_numpy else check_dense_tensor("x", x)
+        x = torch.from_numpy(float_array(x)) if as_numpy else check_dense_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
@@ -231,10 +230,10 @@ class Tagger(nn.Module):
     ) -> Tagger:
         """Give BatchNorm the statistics of these scenes for good, so that no result depends on the rest of its batch.
 
-        scenes: Scenes or an array like ``group``'s x; a few thousand are enough. ``batch_size``: that of training.
-        Every place that normalises gets a mean and a variance for each of the iterations, averaged over the batches;
-        later iterations use the last one's. They are exact for this K (``groups``); others work too. Frozen statistics
-        are saved with the model and are not used in training mode. Returns the model, in evaluation mode.
+        scenes: Scenes or an array like ``group``'s x, in any order; a few thousand are enough. ``batch_size`` should be
+        that of training: every place that normalises gets the mean and variance of each iteration, averaged over such
+        batches. Later iterations use the last one's; a K other than ``groups`` works too. Frozen statistics are saved
+        with the model and are not used in training mode. Returns the model, in evaluation mode.
         """
         check_count("groups", groups, low=1, high=MAX_GROUPS)
         check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
@@ -244,10 +243,14 @@ class Tagger(nn.Module):
         rows, _, _ = self.checked_rows(getattr(scenes, "x", scenes))
         if len(rows) < 2:
             raise ValueError("one scene has no statistics of its own: give at least 2 scenes, better 2,000")
-        masks = Key.of(seed, self.w.device).fold("masks")
+        # Shuffled like the batches of training: a file may be sorted.
+        rows = rows[Key.of(seed).fold("order").permutation(len(rows)).to(rows.device)]
         size = math.ceil(len(rows) / math.ceil(len(rows) / batch_size))  # no batch is much smaller than the others
-        starts = [(part, self.start(len(part), groups, masks, first)) for first, part in batches(rows, size)]
-        loops = [self.iterate(self.inputs(part), start, iterations, frozen=False) for part, start in starts]
+        masks = Key.of(seed, self.w.device).fold("masks")
+        loops = (
+            self.iterate(self.inputs(part), self.start(len(part), groups, masks, first), iterations, frozen=False)
+            for first, part in batches(rows, size)
+        )
         freeze(mapping, loops, iterations)
         self.config = replace(self.config, frozen_iterations=iterations)
         return self.eval()
@@ -316,20 +319,6 @@ def _reader(config: TaggerConfig) -> ClassHead | None:
     return ClassHead(
         config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
     )
-
-
-def _array(x: object) -> Float[np.ndarray, "..."]:
-    """x as float32 or float64 that torch can take over: in order, native and not read-only."""
-    check_unmasked("x", x)
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise ValueError("x is a list whose parts differ in shape: give inputs of one shape, e.g. an array") from None
-    if array.dtype.kind not in "buif":
-        raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
-    dtype = np.float64 if array.dtype.kind == "f" and array.dtype.itemsize > 4 else np.float32
-    with np.errstate(over="ignore"):  # what becomes infinite is refused with the rest
-        return np.require(array, dtype, ["C", "W"])
 
 
 def corruption_for(config: TaggerConfig) -> Corruption:

@@ -11,9 +11,8 @@ few scenes have vary less within most batches than over all scenes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +26,7 @@ def batch_norms(model: nn.Module) -> list[BatchNorm]:
 
 
 def freezable(mapping: object) -> nn.Module:
-    """The mapping, or an error. To be frozen it must hand ``iteration`` to its norms, each of which serves one place."""
+    """The mapping, or an error: it must hand ``iteration`` to its norms, each of which serves one place."""
     if not isinstance(mapping, nn.Module) or "iteration" not in inspect.signature(mapping.forward).parameters:
         raise ValueError(
             f"{type(mapping).__name__} takes no argument 'iteration', so nothing can be frozen for each iteration: "
@@ -58,11 +57,12 @@ def reserve(mapping: nn.Module, iterations: int) -> None:
         norm.variance = torch.ones(iterations, 1, norm.features)
 
 
-def freeze(mapping: nn.Module, loops: Sequence[Iterable[object]], iterations: int) -> None:
+def freeze(mapping: nn.Module, loops: Iterable[Iterable[object]], iterations: int) -> None:
     """Freeze every norm with the mean statistics of what it is given in loops over equally large batches."""
     norms = batch_norms(mapping)
     found: dict[nn.Module, list[tuple[Tensor, Tensor]]] = {norm: [] for norm in norms}
     before = [norm.kernels for norm in norms]
+    count = 0
 
     def keep(norm: nn.Module, given: tuple[Tensor]) -> None:
         assert isinstance(norm, BatchNorm)
@@ -72,19 +72,20 @@ def freeze(mapping: nn.Module, loops: Sequence[Iterable[object]], iterations: in
     try:
         for norm in norms:
             norm.kernels = "off"  # a fused kernel would pass the norm by
-        for _ in chain.from_iterable(loops):
-            pass
+        for loop in loops:
+            count += 1
+            for _ in loop:
+                pass
     finally:
         for norm, hook, kernels in zip(norms, hooks, before, strict=True):
             hook.remove()
             norm.kernels = kernels
-    if any(len(calls) != len(loops) * iterations for calls in found.values()):
+    if any(len(calls) != count * iterations for calls in found.values()):
         raise ValueError(
             f"{type(mapping).__name__} does not use each BatchNorm once per iteration: give every place that "
             "normalises a norm of its own"
         )
     for norm in norms:
         norm.mean, norm.variance = (
-            torch.stack(parts).reshape(len(loops), iterations, 1, -1).mean(0)
-            for parts in zip(*found[norm], strict=True)
+            torch.stack(parts).reshape(count, iterations, 1, -1).mean(0) for parts in zip(*found[norm], strict=True)
         )

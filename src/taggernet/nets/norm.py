@@ -36,6 +36,11 @@ Iteration = int | Tensor
 """Of the TAG loop, counted from 1; a tensor with one integer where a graph is exported."""
 
 
+FARTHEST = 20.0
+"""Standard deviations to which frozen norms are clipped. BatchNorm over R rows cannot exceed sqrt(R - 1), which is this for
+100 scenes with K = 4; a loop without such a bound can run away."""
+
+
 class FrozenNorm(NamedTuple):
     """BatchNorm with the frozen statistics of one iteration: what becomes of a row depends on that row alone."""
 
@@ -44,7 +49,8 @@ class FrozenNorm(NamedTuple):
     eps: float
 
     def __call__(self, x: Rows) -> Float[Tensor, "*S R F"]:
-        return (x.float() - self.mean) * torch.rsqrt(self.variance + self.eps)
+        normed = (x.float() - self.mean) * torch.rsqrt(self.variance + self.eps)
+        return normed.clamp(-FARTHEST, FARTHEST)
 
 
 class BatchNorm(nn.Module):
@@ -161,12 +167,9 @@ def may_fuse(norm: Norm, x: Tensor) -> bool:
     Not where kernels are switched off, not for a subclass, and not with statistics that are frozen or shared between
     processes.
     """
-    if (
-        isinstance(norm, FrozenNorm)
-        or norm.kernels == "off"
-        or not norm.fusable
-        or (isinstance(norm, BatchNorm) and norm.shared_statistics)
-    ):
+    if isinstance(norm, FrozenNorm) or norm.kernels == "off" or not norm.fusable:
+        return False
+    if isinstance(norm, BatchNorm) and norm.shared_statistics:
         return False
     return fast.applies(x, batch=is_batch(norm))
 
