@@ -9,17 +9,22 @@ import statistics
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from paper.baselines import baseline, quick, run_baseline
 from paper.baselines.sweep import errors_by_setting, sweep
+from paper.phase2_sweep import phase2_sweep, ranking
+from paper.quick import sized_config
 from paper.rc import RCRun, run_rc
 from paper.reproduce import Figure4, Figure5, Table1, Table2
 from paper.shipping import Ship
 from taggernet.errors import exit_on_user_error
+from taggernet.evaluation import stack_weights
 from taggernet.fileio import make_folder, read_json, write_json
+from taggernet.recipes import recipe
+from taggernet.tagger import Tagger
 
 INTERRUPTED = 130
 
@@ -72,15 +77,66 @@ class Sweep:
     def __call__(self) -> None:
         config = replace(baseline(self.name), device=self.device, evaluate_every=max(1, self.updates // 8))
         config = replace(config, optimiser=replace(config.optimiser, updates=self.updates))
-        if not self.settings.is_file():
-            raise FileNotFoundError(f"{self.settings} is not a file: write settings by name into one, as JSON")
+        settings = _read_settings(self.settings)
         if self.out is not None:
             make_folder(self.out.parent)
-        record = sweep(quick(config) if self.quick else config, read_json(self.settings))
+        record = sweep(quick(config) if self.quick else config, settings)
         for name, errors in sorted(errors_by_setting(record).items(), key=lambda item: item[1][-1]):
             print(f"{errors[-1]:6.2f} %  {name} (earlier {', '.join(f'{error:.1f}' for error in errors[:-1])})")
         if self.out is not None:
             write_json(self.out, record)
+
+
+@dataclass(frozen=True)
+class Phase2Sweep:
+    """Train several settings of Tagger's second phase at once, like seeds, and rank them by their validation error.
+
+    The settings are a JSON file, {"faster": {"lr": 2e-3}, "old layers faster": {"old_rate": 10}}: a name for each and
+    what it changes (lr, class_cost, old_rate: the rate of the first phase's layers relative to the fresh ones').
+    """
+
+    name: Annotated[str, tyro.conf.Positional]
+    """A recipe of a second phase."""
+    settings: Annotated[Path, tyro.conf.Positional]
+    """A JSON file: settings by name."""
+    start: Annotated[Path, tyro.conf.Positional]
+    """Folder of a model of the first phase."""
+    updates: int = 8_000
+    """Number of updates."""
+    iterations: int = 4
+    """T in evaluation."""
+    ema: float = 0.0
+    """Decay of averaged weights, which are then evaluated too; 0: none."""
+    depth: Literal["up-left", "random"] = "up-left"
+    """Two digits: which one is on top."""
+    out: Path | None = None
+    """File of the record."""
+    quick: bool = False
+    """Toy size: shows that it works."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+    def __call__(self) -> None:
+        config = sized_config(recipe(self.name), 1, self.device, self.quick)
+        config = replace(
+            config,
+            test_iterations=self.iterations,
+            data=replace(config.data, depth=self.depth),
+            optimiser=replace(config.optimiser, updates=self.updates, ema=self.ema),
+        )
+        settings = _read_settings(self.settings)
+        if self.out is not None:
+            make_folder(self.out.parent)
+        record = phase2_sweep(config, stack_weights([Tagger.load(self.start)]), settings)
+        print("\n".join(ranking(record)))
+        if self.out is not None:
+            write_json(self.out, record)
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file: write settings by name into one, as JSON")
+    return read_json(path)
 
 
 @dataclass(frozen=True)
@@ -110,6 +166,7 @@ COMMANDS: dict[str, Any] = {
     "figure5": Figure5,
     "baseline": Baseline,
     "sweep": Sweep,
+    "phase2-sweep": Phase2Sweep,
     "rc": RC,
     "ship": Ship,
 }
