@@ -116,3 +116,13 @@ def test_a_seed_decides_everything() -> None:
     a, b, c = (TaggerGrouper(2, updates=10, random_state=seed).fit(x).transform(x) for seed in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
+
+
+def test_with_batchnorm_a_sample_depends_on_no_other() -> None:
+    """The statistics are frozen after training."""
+    x, y = blobs()
+    grouper = TaggerGrouper(3, norm="batch", updates=5, test_iterations=3).fit(x)
+    assert grouper.model_.config.frozen_iterations == 3
+    np.testing.assert_allclose(grouper.transform(x[:1]), grouper.transform(x)[:1], atol=1e-4)
+    classifier = TaggerClassifier(norm="batch", updates=5).fit(x, y)
+    np.testing.assert_allclose(classifier.predict_proba(x[:1]), classifier.predict_proba(x)[:1], atol=1e-4)

@@ -3,8 +3,8 @@
 # n samples · N features · K groups · C classes
 
 Departures from ``Tagger``: every sample starts from the same random masks, so that its result depends on nothing but
-itself, and LayerNorm is the default for the same reason (with ``norm="batch"`` a sample's result depends on those it
-is given with). Samples are rows; a shape they may have had is not needed, as nothing here knows of neighbours.
+itself. With ``norm="batch"`` the statistics are frozen after training for the same reason. Samples are rows; a shape
+they may have had is not needed, as nothing here knows of neighbours.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
             runtime=RuntimeConfig(self.device, progress=False, evaluate_every=0, checkpoint_every=0),
             groups=self.n_groups,
             iterations=self.iterations,
+            test_groups=self.n_groups,
+            test_iterations=self.test_iterations,
             class_cost=class_cost,
             first_seed=seed,
         )

@@ -45,7 +45,7 @@ def evaluate(
     loaded = [Tagger.load(path, chosen) for path in models]
     k = config.test_groups if groups is None else groups
     t = config.test_iterations if iterations is None else iterations
-    model = Tagger(config.model).to(chosen)
+    model = loaded[0]
     model.use_kernels(config.runtime.kernels)
     metrics = evaluate_weights(
         model, stack_weights(loaded), load_split(data, split), groups=k, iterations=t,

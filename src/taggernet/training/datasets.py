@@ -20,6 +20,8 @@ from taggernet.training.streaming import StreamedRows, StreamedSource
 BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
+FREEZE_ON = 2_000
+"""Training scenes on which statistics are frozen, at most."""
 
 
 def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
@@ -56,6 +58,17 @@ def training_set(config: Config, given: Scenes | None = None) -> Scenes | LazyRo
         if own.data.nbytes > config.runtime.resident * 2**20:
             return own
     return load_split(config.data, "train", given)
+
+
+def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | None:
+    """Training scenes for the statistics of a BatchNorm model of a user's data; recipes keep those of the batch."""
+    if config.data.name in BUILT_IN or config.model.norm != "batch" or len(train) < 2:
+        return None
+    index = np.linspace(0, len(train) - 1, min(len(train), FREEZE_ON)).astype(np.int64)
+    if not isinstance(train, LazyRows):
+        return train.x[index]
+    x = train.take(index).reshape(len(index), -1)
+    return x[:, permutation(config.data, x.shape[1])] if config.data.permuted else x
 
 
 def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> LazyRows:

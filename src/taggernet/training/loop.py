@@ -15,6 +15,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
@@ -51,14 +52,22 @@ class Run:
     seconds: float
     metrics: Metrics
     folder: Path | None = None
+    freeze_on: Array | None = None
+    """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
 
     @property
     def finished(self) -> bool:
         return self.step >= self.config.optimiser.updates
 
     def model(self, index: int = 0) -> Tagger:
-        """The model of the index-th seed."""
-        return one_seed(self.config.model, self.weights, index)
+        """The model of the index-th seed, as it is saved."""
+        config, model = self.config, one_seed(self.config.model, self.weights, index)
+        if self.freeze_on is None or not self.finished:
+            return model
+        batch = max(2, config.optimiser.batch)
+        model.to(next(iter(self.weights.values())).device)  # where this is fast
+        model.freeze_statistics(self.freeze_on, config.test_groups, config.test_iterations, batch_size=batch)
+        return model.to("cpu")
 
 
 def train(
@@ -141,6 +150,7 @@ class _Training(UpdateLoop):
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
         self.valid = datasets.load_split(config.data, "valid", scenes)
+        self.freeze_on = datasets.scenes_to_freeze_on(config, train_scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         model.use_kernels(config.runtime.kernels)
@@ -199,14 +209,15 @@ class _Training(UpdateLoop):
         with ExitStack() as stack:
             self._open_logs(stack)
             seconds = self.run_updates()
+        run = Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.freeze_on)
         if self.path is not None and self.ranks.main and self.finished:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
-                run_dir.save_models(self.path, config, state.evaluated, card)
+                run_dir.save_models(self.path, ((seed, run.model(i)) for i, seed in enumerate(self.seeds)), card)
         if not self.finished:
             kept = f": run the same command to resume {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
-        return Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path)
+        return run
 
     # --- what is written ---------------------------------------------------------------------------------
 
