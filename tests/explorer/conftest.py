@@ -18,7 +18,10 @@ import pytest
 import torch
 from PIL import Image
 
-from taggernet import Tagger, TaggerConfig
+from taggernet import Tagger, TaggerConfig, data
+from taggernet.explorer.quiz import Contest
+from taggernet.explorer.scenes import ShapeScenes
+from taggernet.explorer.session import Explorer
 
 # gradio starts threads and event loops whose warnings are not ours to mend: it stays out of the tests' process.
 SERVER = """
@@ -169,3 +172,17 @@ def screenshots() -> Path | None:
     """Where TAGGERNET_SCREENSHOTS asks pictures of the page to be kept."""
     named = os.environ.get("TAGGERNET_SCREENSHOTS")
     return Path(named) if named else None
+
+
+@pytest.fixture(scope="module")
+def explorer() -> Explorer:
+    torch.manual_seed(0)
+    return Explorer(Tagger(TaggerConfig(shape=(10, 10), widths=(30, 20, 10), norm="layer")), ShapeScenes(10))
+
+
+@pytest.fixture(scope="module")
+def contest() -> Contest:
+    images, labels = data.fixture_digits("test")
+    torch.manual_seed(0)
+    model = Tagger(TaggerConfig(shape=(28, 28), kind="real", widths=(30, 20, 10), classes=10))
+    return Contest(data.texture_mnist(2, "test", 0, images=images, labels=labels, n=120), model)

@@ -8,48 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_view import INPUT, SCENE, Pixels, as_ink, has, inked, set_number, shows, until
 
 from taggernet import data
-from taggernet.viz.colours import GROUP_COLOURS, ink, rgb
+from taggernet.viz.colours import GROUP_COLOURS, ink
 
 Visit = Callable[..., Any]
 OpenTab = Callable[..., None]
-Pixels = Callable[[Any], Any]
-
-INPUT, SCENE, COLOUR = (f"[data-picture={name}] img" for name in ("input", "scene", "colour"))
-
-
-def as_ink(x: Any) -> Any:
-    return (ink(np.asarray(x, float)) * 255 + 0.5).astype(int)
-
-
-def inked(picture: Any) -> int:
-    """How many elements are drawn."""
-    return int((picture == as_ink(np.ones((1, 1)))[0, 0]).all(-1).sum())
-
-
-def until(page: Any, found: Callable[[], bool], what: str) -> None:
-    """Wait for an answer of the server."""
-    for _ in range(1000):
-        if found():
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"waited in vain: {what}")
-
-
-def shows(page: Any, pixels: Pixels, picture: str, expected: Any) -> None:
-    until(page, lambda: bool((pixels(page.locator(picture)) == expected).all()), f"{picture} as expected")
-
-
-def has(page: Any, what: str, count: int) -> None:
-    until(page, lambda: page.locator(what).count() == count, f"{count} of {what}")
-
-
-def set_number(page: Any, name: str, value: object) -> None:
-    field = page.locator(f"#{name} input[type=number]")
-    field.fill(str(value))
-    field.press("Tab")
-    assert field.input_value() == str(value)
 
 
 def test_pick_a_scene(visit: Visit, pixels: Pixels) -> None:
@@ -74,65 +39,6 @@ def test_make_a_random_scene(visit: Visit, pixels: Pixels, open_tab: OpenTab) ->
     before = page.locator(INPUT).get_attribute("src")
     page.get_by_role("button", name="New random scene").click()
     until(page, lambda: page.locator(INPUT).get_attribute("src") != before, "another scene")
-
-
-def test_draw_with_the_mouse(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
-    page = visit("shapes")
-    open_tab(page, "Draw")
-    box = page.locator("canvas").bounding_box()
-
-    def at(row: int, col: int) -> tuple[float, float]:
-        return box["x"] + (col + 0.5) * box["width"] / 10, box["y"] + (row + 0.5) * box["height"] / 10
-
-    page.mouse.move(*at(0, 0))
-    page.mouse.down()
-    page.mouse.move(*at(0, 4))
-    page.mouse.up()
-    page.get_by_text("Square", exact=True).click()
-    page.mouse.click(*at(6, 6))
-    expected = np.zeros((10, 10))
-    expected[0, :5], expected[4:8, 4:8] = 1, 1
-    shows(page, pixels, INPUT, as_ink(expected))
-    assert page.locator("[data-fact=ami]").inner_text().endswith("the truth is unknown")
-    page.get_by_role("button", name="Undo").click()
-    expected[4:8, 4:8] = 0
-    shows(page, pixels, INPUT, as_ink(expected))
-    page.get_by_role("button", name="Clear").click()
-    shows(page, pixels, INPUT, as_ink(expected * 0))
-
-
-def test_draw_with_the_keyboard_on_the_scene_shown(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
-    page = visit("shapes")
-    open_tab(page, "Draw")
-    page.get_by_role("button", name="Start from the scene shown").click()
-    x = data.shapes(1, 0, 2, 10, style="small", split="test").x[0].copy()
-    until(page, lambda: page.locator("canvas").get_attribute("data-inked") == str(int(x.sum())), "the copy")
-    page.locator("canvas").focus()
-    for key in ["ArrowUp"] * 9 + ["ArrowLeft"] * 9 + ["Space", "ArrowRight", "Enter"]:
-        page.keyboard.press(key)
-    x[0, :2] = 1 - x[0, :2]
-    shows(page, pixels, INPUT, as_ink(x))
-    page.keyboard.press("Delete")
-    x[0, 1] = 0
-    shows(page, pixels, INPUT, as_ink(x))
-
-
-def test_draw_with_a_finger(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
-    page = visit("shapes", width=390, has_touch=True, is_mobile=True)
-    open_tab(page, "Draw", tap=True)
-    page.get_by_text("Triangle up").tap()
-    page.locator("canvas").tap(position={"x": 150, "y": 150})
-    until(page, lambda: inked(pixels(page.locator(INPUT))) == 16, "a triangle")
-
-
-def test_a_drawn_digit_is_textured(visit: Visit, pixels: Pixels, open_tab: OpenTab) -> None:
-    page = visit("textures")
-    open_tab(page, "Draw")
-    before = page.locator(INPUT).get_attribute("src")
-    page.locator("canvas").click(position={"x": 100, "y": 100})
-    until(page, lambda: page.locator(INPUT).get_attribute("src") != before, "the drawing")
-    assert len(np.unique(pixels(page.locator(INPUT)))) > 20
-    page.get_by_text("drawn by hand").wait_for()
 
 
 def test_noise_groups_and_iterations(visit: Visit, pixels: Pixels) -> None:
@@ -207,24 +113,6 @@ def test_press_a_group_with_the_keyboard(visit: Visit) -> None:
         until(page, lambda: page.evaluate("document.activeElement.dataset.group") == "1", "focus kept")
 
 
-def test_the_classes_of_each_group(visit: Visit, served: Any) -> None:
-    page = visit("textures")
-    images, labels = data.fixture_digits("test")
-    x = data.texture_mnist(2, "test", 0, images=images, labels=labels, n=1000).x
-    model = served["textures"].model
-    out = model.group(np.concatenate([x[:1], x[:99]]), 4, 5)
-    shares = model.class_shares(out.history[-1])[0].numpy()
-    assert page.locator(".tn-bars").count() == 4
-    for k in range(4):
-        bars = page.locator(f"[data-group='{k}'] .tn-bar > span")
-        heights = [float(bars.nth(c).get_attribute("style")[len("height:") : -1]) for c in range(10)]
-        np.testing.assert_allclose(heights, 100 * shares[k] / shares.max(), atol=0.1)
-        drawn = [bars.nth(c).evaluate("e => e.getBoundingClientRect().height") for c in range(10)]
-        np.testing.assert_allclose(drawn, np.maximum(48 * shares[k] / shares.max(), 2), atol=1)
-    best = int(shares.sum(0).argmax())
-    assert page.locator("[data-fact=reads] strong").inner_text().startswith(f"{best} (")
-
-
 def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: Any, open_tab: OpenTab) -> None:
     page = visit("textures")
     images, labels = data.fixture_digits("test")
@@ -260,24 +148,6 @@ def test_read_digits_against_the_network(visit: Visit, pixels: Pixels, served: A
     page.get_by_text("Scene 3", exact=True).wait_for()
     page.get_by_role("button", name="Answer").click()
     page.get_by_text("name one or two").wait_for()
-
-
-@pytest.mark.parametrize("name", ["shapes", "textures"])
-def test_a_group_has_one_colour_everywhere(visit: Visit, pixels: Pixels, name: str) -> None:
-    page = visit(name)
-    set_number(page, "tn-k", 8)
-    has(page, "[data-group]", 8)
-    for k, colour in enumerate(GROUP_COLOURS):
-        components = (rgb(colour) * 255 + 0.5).astype(int).tolist()
-        expected = f"rgb({', '.join(map(str, components))})"
-        card = page.locator(f"[data-group='{k}']")
-        for part, style in ((card, "border-top-color"), (card.locator(".tn-dot"), "background-color")):
-            assert part.evaluate(f"e => getComputedStyle(e).getPropertyValue('{style}')") == expected
-        mask = pixels(card.locator("img").nth(1))
-        white_to_colour = (255 - mask) * (255 - np.array(components)).sum() - (255 - mask).sum(-1, keepdims=True) * (
-            255 - np.array(components)
-        )
-        assert np.abs(white_to_colour).max() <= 2 * 3 * 255  # rounding to whole numbers
 
 
 @pytest.mark.parametrize("dark", [False, True])

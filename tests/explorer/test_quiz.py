@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from taggernet import Tagger, TaggerConfig, data, metrics
-from taggernet.explorer.quiz import BEST_HUMAN, Contest, Round, error_of
-from taggernet.explorer.quiz_html import board
-
-
-@pytest.fixture(scope="module")
-def contest() -> Contest:
-    images, labels = data.fixture_digits("test")
-    torch.manual_seed(0)
-    model = Tagger(TaggerConfig(shape=(28, 28), kind="real", widths=(30, 20, 10), classes=10))
-    return Contest(data.texture_mnist(2, "test", 0, images=images, labels=labels, n=120), model)
+from taggernet import data, metrics
+from taggernet.explorer.quiz import Contest, Round, error_of
 
 
 @pytest.mark.parametrize(
@@ -70,22 +60,6 @@ def test_a_scene_is_answered_once_and_can_be_passed_over(contest: Contest) -> No
 def test_every_scene_comes_before_one_comes_again(contest: Contest) -> None:
     seen = {contest.index(Round(seed=5, position=position)) for position in range(len(contest.scenes))}
     assert len(seen) == len(contest.scenes)
-
-
-def test_the_board_keeps_the_truth_until_it_is_answered(contest: Contest) -> None:
-    asked = Round(seed=2)
-    assert "Truth" not in board(contest, asked)
-    answered = board(contest, contest.answered(asked, [1, 2]))
-    assert "Truth" in answered
-    assert "Network" in answered
-    assert f"{100 * BEST_HUMAN:.1f} %" in answered
-
-
-def test_a_network_without_classes_only_watches(contest: Contest) -> None:
-    silent = Contest(contest.scenes, Tagger(TaggerConfig(shape=(28, 28), kind="real", widths=(8, 4))))
-    state = silent.answered(Round(seed=2), [1, 2])
-    assert state.tally.network_error is None
-    assert "Network" not in board(silent, state)
 
 
 def test_scenes_of_one_digit_make_no_test(contest: Contest) -> None:

@@ -11,18 +11,10 @@ import torch
 
 from taggernet import Tagger, TaggerConfig, data, metrics
 from taggernet.explorer import session
-from taggernet.explorer.pictures import Painter
 from taggernet.explorer.scenes import ShapeScenes, TextureScenes
 from taggernet.explorer.session import KEPT, Choice, Explorer, Settings, toggled
-from taggernet.explorer.stage_html import stage
 
 USUAL = Settings(noise=0.1, groups=3, iterations=4, seed=2)
-
-
-@pytest.fixture(scope="module")
-def explorer() -> Explorer:
-    torch.manual_seed(0)
-    return Explorer(Tagger(TaggerConfig(shape=(10, 10), widths=(30, 20, 10), norm="layer")), ShapeScenes(10))
 
 
 @pytest.fixture(scope="module")
@@ -141,29 +133,3 @@ def test_looks_are_kept_but_not_without_end(explorer: Explorer) -> None:
 def test_the_usual_number_of_groups_is_the_papers(explorer: Explorer, reader: Explorer) -> None:
     assert (explorer.usual_groups, reader.usual_groups) == (3, 4)
     assert Explorer(Tagger(TaggerConfig(widths=(8, 4))), ShapeScenes(20)).usual_groups == 4
-
-
-def test_the_stage_escapes_what_others_wrote(explorer: Explorer) -> None:
-    look = explorer.look(Choice("test", 0), Settings(0.0, 2, 1))
-    named = replace(look, scene=replace(look.scene, title="<script>alert(1)</script>"))
-    assert "<script" not in stage(explorer, named, 1, ())
-
-
-def test_an_iteration_that_was_not_run_is_refused(explorer: Explorer) -> None:
-    look = explorer.look(Choice("test", 0), USUAL)
-    for iteration in (-1, 5):
-        with pytest.raises(ValueError, match="give an integer from 0 to 4"):
-            stage(explorer, look, iteration, ())
-
-
-def test_a_scene_without_range_can_be_painted() -> None:
-    painted = Painter(False, 2.0, 2.0).plain(np.full((2, 2), 2.0))
-    assert np.isfinite(painted).all()
-
-
-def test_a_scene_with_nothing_to_score_has_no_ami(explorer: Explorer) -> None:
-    look = explorer.look(Choice("test", 5), USUAL)  # two shapes exactly on top of each other
-    assert look.scene.groups is not None
-    assert not look.scene.groups.any()
-    assert look.ami is None
-    assert "no element can be scored" in stage(explorer, look, 4, ())

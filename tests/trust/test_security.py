@@ -1,13 +1,12 @@
 """Nothing that is loaded runs, the page lets nobody else in, and nothing is asked of the network unbidden.
 
-What the page refuses over HTTP (other files, large requests, numbers out of bounds) is in tests/explorer/test_security.
+What the page refuses over HTTP (other files, large requests, numbers out of bounds) is in tests/explorer.
 """
 
 from __future__ import annotations
 
 import ast
 import gzip
-import inspect
 import json
 import os
 import subprocess
@@ -22,11 +21,9 @@ import numpy as np
 import pytest
 
 import taggernet as tn
-from taggernet import Tagger, TaggerConfig, cli
+from taggernet import Tagger, TaggerConfig
 from taggernet.data import load, mnist
 from taggernet.data.lazy import open_data
-from taggernet.explorer import launch
-from taggernet.explorer.address import is_loopback
 from taggernet.explorer.loader import check_model
 from taggernet.fileio import read_tensors
 from taggernet.training import train
@@ -186,13 +183,6 @@ def test_a_run_names_no_file_to_execute_or_overwrite(here: Path) -> None:
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
-
-
-def test_the_page_is_for_this_machine_unless_another_host_is_named() -> None:
-    assert inspect.signature(launch).parameters["host"].default == "127.0.0.1"
-    assert cli.Explore().host == "127.0.0.1"
-    assert is_loopback("127.0.0.1")
-    assert not is_loopback("0.0.0.0")
 
 
 @pytest.mark.parametrize("shape", [(129, 4), (4, 129), (3, 4, 5), (64,)])
