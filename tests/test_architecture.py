@@ -1,4 +1,4 @@
-"""Imports go one way: docs/architecture.md holds the layers, and every import statement is held to its table."""
+"""Imports go one way, as docs/architecture.md draws it, and every module has a test file that carries its name."""
 
 from __future__ import annotations
 
@@ -94,3 +94,16 @@ def test_no_two_modules_import_each_other() -> None:
 )
 def test_an_import_upwards_is_seen(name: str, source: str) -> None:
     assert len(violations({name: source})) == 1
+
+
+UNTESTED_BY_NAME = ("_version", "__main__", "kernel_parts", "kernels_batch", "kernels_layer", "kernels_small")
+"""Nothing to test, or tested with their callers: fast/test_ops.py runs the kernels, test_cli.py python -m taggernet."""
+
+
+def test_every_module_has_its_test_file() -> None:
+    missing = []
+    for name, file in FILES.items():
+        folder = ROOT / "tests" / Path(*name.removeprefix("taggernet.").split(".")).parent
+        if file.stem not in ("__init__", *UNTESTED_BY_NAME) and not (folder / f"test_{file.stem}.py").is_file():
+            missing.append(f"{name}: write {folder.relative_to(ROOT)}/test_{file.stem}.py")
+    assert missing == []
