@@ -399,5 +399,5 @@ def test_share_statistics_reaches_every_batchnorm() -> None:
     model = tagger(replace(BINARY, norm="batch"))
     model.share_statistics()
     found = [m.shared_statistics for m in model.modules() if isinstance(m, BatchNorm)]
-    assert len(found) == 2
+    assert len(found) == 8, "two levels up, three down, h, z and m"
     assert all(found)
