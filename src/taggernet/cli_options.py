@@ -88,8 +88,8 @@ class Export:
     """A shipped model's name, the folder of a model or a run, or a Hub id."""
     to: Path
     """File for the loop, e.g. model.onnx; the step is written to model.step.onnx."""
-    iterations: int = 5
-    """Default T of the exported loop; batch size and K are inputs of the exported model."""
+    iterations: int | None = None
+    """Default T of the exported loop; the model's own by default. Batch size and K are inputs of the exported model."""
     overwrite: bool = False
     """Replace the files if they exist."""
 

@@ -91,6 +91,8 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
             runtime=RuntimeConfig(self.device, progress=False, evaluate_every=0, checkpoint_every=0),
             groups=self.n_groups,
             iterations=self.iterations,
+            test_groups=self.n_groups,
+            test_iterations=self.test_iterations,
             class_cost=class_cost,
             first_seed=seed,
         )

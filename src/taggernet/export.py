@@ -49,10 +49,13 @@ class Step(nn.Module):
 
 
 def export(
-    model: Tagger, path: str | PathLike[str], iterations: int = 5, *, overwrite: bool = False
+    model: Tagger, path: str | PathLike[str], iterations: int | None = None, *, overwrite: bool = False
 ) -> tuple[Path, Path]:
-    """Write NAME.onnx, the loop (``iterations`` is its default T), and NAME.step.onnx, one iteration; returns both."""
-    check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+    """Write NAME.onnx, the loop, and NAME.step.onnx, one iteration; returns both.
+
+    ``iterations`` is the loop's default T, the model's own unless given.
+    """
+    t = check_count("iterations", model.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
         raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")
@@ -64,7 +67,7 @@ def export(
             raise FileExistsError(f"{existing} exists already: choose another name, or say overwrite")
     onnx = _onnx()
     one = _traced(model)
-    for file, proto in ((whole, _loop(one, model.config, iterations)), (single, one)):
+    for file, proto in ((whole, _loop(one, model.config, t)), (single, one)):
         onnx.checker.check_model(proto, full_check=True)
         content = proto.SerializeToString()
         write_durably(file, lambda temporary, content=content: temporary.write_bytes(content))

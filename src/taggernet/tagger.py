@@ -53,11 +53,23 @@ __all__ = ["Tagger", "TaggerConfig"]
 
 
 class Tagger(nn.Module):
-    """A trained or trainable Tagger. ``group`` is what most users need."""
+    """A trained or trainable Tagger. ``group`` is what most users need.
 
-    def __init__(self, config: TaggerConfig, mapping: Mapping | None = None) -> None:
+    ``groups`` and ``iterations`` are the K and T it is used with unless a call names others; they are saved with it.
+    """
+
+    def __init__(
+        self,
+        config: TaggerConfig,
+        mapping: Mapping | None = None,
+        *,
+        groups: int = model_io.GROUPS,
+        iterations: int = model_io.ITERATIONS,
+    ) -> None:
         super().__init__()
         self.config = config
+        self.groups = check_count("groups", groups, low=1, high=MAX_GROUPS)
+        self.iterations = check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
         gate = config.gate if config.gate != "auto" else ("plain" if config.kind == "binary" else "stable")
         if mapping is None:
             on_top = config.classes > 0 and not config.class_widths
@@ -153,35 +165,43 @@ class Tagger(nn.Module):
     def group(
         self,
         x: Any,
-        groups: int = 4,
-        iterations: int = 5,
+        groups: int | None = None,
+        iterations: int | None = None,
         *,
         seed: int = 0,
         noisy: bool = False,
         batch_size: int = 100,
     ) -> Grouping:
-        """Split each input into groups.
+        """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
         x: (B, *shape) or (B, anything whose product is N), numpy or torch; what comes out is of the same
         kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
         ``batch_size`` inputs at a time and their results depend on it; for LayerNorm it only bounds memory.
         """
-        check_count("groups", groups, low=1, high=MAX_GROUPS)
-        check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        k = check_count("groups", self.groups if groups is None else groups, low=1, high=MAX_GROUPS)
+        t = check_count("iterations", self.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
         check_count("batch_size", batch_size, low=1, high=10**9)
         check_integer("seed", seed)
         rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
         masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
         histories = [
-            [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
+            [state.to(rows.device) for state in self.states(part, k, t, masks, first, noise)]
             for first, part in batches(rows, batch_size)
         ]
         return Grouping(join_histories(histories), shape, as_numpy, self.units)
 
     @torch.no_grad()
-    def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
-        """Class probabilities (B, C) after the last iteration, numpy or torch like x."""
+    def predict(
+        self,
+        x: Any,
+        groups: int | None = None,
+        iterations: int | None = None,
+        *,
+        seed: int = 0,
+        batch_size: int = 100,
+    ) -> Any:
+        """Class probabilities (B, C) after the last iteration, numpy or torch like x; K and T as for ``group``."""
         out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
@@ -220,14 +240,17 @@ class Tagger(nn.Module):
                 f"the mapping is a {type(self.mapping).__name__}, but a model card only describes a Ladder: "
                 "save model.state_dict() with taggernet.fileio.write_tensors instead"
             )
-        return model_io.write_model(folder, self.config, self.state_dict(), card, half=half)
+        return model_io.write_model(
+            folder, self.config, self.state_dict(), card, groups=self.groups, iterations=self.iterations, half=half
+        )
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
         """Read what ``save`` wrote. Nothing is ever unpickled."""
         config, weights = model_io.read_model(folder, device)
+        groups, iterations = model_io.read_use(folder)
         with torch.device("meta"):
-            model = cls(config)
+            model = cls(config, groups=groups, iterations=iterations)
         model_io.assign_weights(model, weights, Path(folder) / model_io.WEIGHTS)
         return model.to(device).eval()
 

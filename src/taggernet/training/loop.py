@@ -64,7 +64,8 @@ class Run:
 
     def model(self, index: int = 0) -> Tagger:
         """The model of the index-th seed."""
-        return one_seed(self.config.model, self.weights, index)
+        config = self.config
+        return one_seed(config.model, self.weights, index, groups=config.test_groups, iterations=config.test_iterations)
 
 
 def train(

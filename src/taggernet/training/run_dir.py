@@ -101,7 +101,8 @@ def read_config(folder: Path) -> Config:
 def save_models(folder: Path, config: Config, weights: dict[str, Tensor], card: dict[str, object]) -> None:
     """One loadable model per seed."""
     for index, seed in enumerate(config.seed_list):
-        one_seed(config.model, weights, index).save(folder / f"seed-{seed}", {**card, "seed": seed})
+        model = one_seed(config.model, weights, index, groups=config.test_groups, iterations=config.test_iterations)
+        model.save(folder / f"seed-{seed}", {**card, "seed": seed})
 
 
 def models_of(folder: Path) -> list[Path]:
