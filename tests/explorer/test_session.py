@@ -139,7 +139,7 @@ def test_looks_are_kept_but_not_without_end(explorer: Explorer) -> None:
 
 
 def test_groups_and_iterations_begin_with_the_models_own(explorer: Explorer, reader: Explorer) -> None:
-    assert (explorer.usual_groups, reader.usual_groups) == (3, 4)
+    assert (explorer.usual_groups, reader.usual_groups) == (4, 4)
     for k, t, shown in ((1, 1, (2, 1)), (2, 3, (2, 3)), (20, 50, (8, 10))):
         explorer = Explorer(Tagger(TaggerConfig(widths=(8, 4)), groups=k, iterations=t), ShapeScenes(20))
         assert (explorer.usual_groups, explorer.usual_iterations) == shown
