@@ -181,7 +181,8 @@ def _train(options: Train) -> None:
     if not run.finished:
         raise KeyboardInterrupt
     if run.metrics:
-        show(run.metrics, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
+        seeds = options.config.seed_list
+        show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)
     print(f"models are in {options.out}")
 
 
@@ -197,7 +198,8 @@ def _evaluate(options: Evaluate) -> None:
         split=options.split, device=options.device,
     )  # fmt: skip
     what = f"K={record['groups']}" + (f", {record['objects']} objects" if record["objects"] else "")
-    show(record["figures"], f"{record['recipe']}, {options.split} split, {what}")
+    seeds = [name.removeprefix("seed-") for name in record["seeds"]]
+    show(record["figures"], f"{record['recipe']}, {options.split} split, {what}", seeds=seeds)
     if options.json is not None:
         write_json(options.json, record)
 

@@ -258,7 +258,10 @@ class Tagger(nn.Module):
     def from_pretrained(
         cls, name: str | PathLike[str], device: torch.device | str = "cpu", *, revision: str | None = None
     ) -> Tagger:
-        """Load a shipped model by its name, or one by its folder, a run's folder (its first seed) or a Hub id."""
+        """Load a shipped model by its name, or one by its folder, a run's folder or a Hub id.
+
+        Of a run with several seeds, the one that is best on validation is loaded; a warning says which.
+        """
         return cls.load(locate(name, revision), device)
 
     def push_to_hub(
