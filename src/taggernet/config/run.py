@@ -192,6 +192,11 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
     return found
 
 
+def is_longer(ours: Config, theirs: Config) -> bool:
+    """Whether ours is theirs with more updates and nothing else: a run that can be resumed to become longer."""
+    return differing_fields(ours, theirs) == ["optimiser.updates"] and ours.optimiser.updates > theirs.optimiser.updates
+
+
 RETIRED: dict[str, object] = {"weight_decay": 0.0}
 """Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
 
