@@ -66,7 +66,7 @@ def inputs(kind: str, batch: int) -> Any:
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
     model = model_of(kind, norm, classes, **options)
-    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    whole, single = (session(path, 1) for path in export(model, tmp_path / "new" / "model.onnx"))
     for batch, groups, iterations in ((7, 2, 5), (100, 4, 5), (2, 5, 1), (3, 3, 8)):
         x = inputs(kind, batch)
         out = model.group(x, groups, iterations)

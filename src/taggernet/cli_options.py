@@ -40,18 +40,20 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Print cost, AMI, ARI and errors of a run after every iteration."""
+    """Print cost, AMI, ARI and errors of a run or a model after every iteration."""
 
-    run: Annotated[Path, tyro.conf.Positional]
-    """The --out folder of the run."""
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL|RUN")]
+    """The --out folder of a run (all its seeds), the folder of a model, a shipped model's name, or a Hub id."""
+    data: Path | None = None
+    """A .npz, .npy or .h5 file to evaluate on, in place of the data trained on."""
     groups: int | None = None
     """K; the run's own by default."""
     iterations: int | None = None
     """T; the run's own by default."""
     objects: int | None = None
     """Shapes: objects per scene; the run's own by default."""
-    split: Literal["valid", "test"] = "test"
-    """Which scenes."""
+    split: Literal["valid", "test", "all"] | None = None
+    """Which scenes: test by default, but all of a --data FILE; name the split if that is the file trained on, moved."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None

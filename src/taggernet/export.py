@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_ITERATIONS, check_count
-from taggernet.fileio import write_durably
+from taggernet.fileio import make_folder, write_durably
 from taggernet.tag import State, step
 from taggernet.tagger import Tagger
 
@@ -59,12 +59,11 @@ def export(
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
         raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")
-    if not whole.parent.is_dir():
-        raise FileNotFoundError(f"the folder {whole.parent} does not exist: create it first")
     single = whole.with_name(whole.stem + ".step.onnx")
     for existing in (whole, single):
         if existing.exists() and not overwrite:
-            raise FileExistsError(f"{existing} exists already: choose another name, or say overwrite")
+            raise FileExistsError(f"{existing} exists already: choose another name, or pass overwrite=True")
+    make_folder(whole.parent)
     onnx = _onnx()
     one = _traced(model)
     for file, proto in ((whole, _loop(one, model.config, t)), (single, one)):

@@ -249,7 +249,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: mischief.pickled_weights(Path("model/model.safetensors")) and Tagger.load("model"),
         ValueError, "is not a whole safetensors file",
     ),
-    "a run that is missing": (lambda: tn.evaluate("none"), FileNotFoundError, "none holds no run"),
+    "a run that is missing": (lambda: tn.evaluate("none"), ValueError, "there is no model 'none'"),
     "a run's card without data": (lambda: run_card("data", name=3), ValueError, "name=3 is not a text"),
     "a run's card with a text for K": (
         lambda: run_card(None, groups="four"), ValueError, "groups='four' is not an int",

@@ -76,8 +76,8 @@ def write_or_check_config(folder: Path, config: Config) -> None:
         if is_longer(existing, config):
             raise ValueError(
                 f"{folder} holds a run of {existing.optimiser.updates:,} updates, more than the "
-                f"{config.optimiser.updates:,} asked for: set --updates to {existing.optimiser.updates} or more, or choose "
-                "another --out"
+                f"{config.optimiser.updates:,} asked for: set --updates to {existing.optimiser.updates} or more, "
+                "or choose another --out"
             )
         if differing and not is_longer(config, existing):
             details = ", ".join(
