@@ -154,7 +154,8 @@ class Config:
     class_agreement: float = 0.0
     """Weight of the dropout-consistency loss on unlabelled scenes, relative to the classification cost; 0: none."""
     start_from: str = ""
-    """Folder of a finished run whose weights initialise this one, seed by seed (second phase)."""
+    """Weights to start from: a finished run's, seed by seed (second phase), or those of a model by its folder, its
+    shipped name or its Hub id."""
     seeds: int = 1
     """How many models to train at once, with seeds first_seed, first_seed + 1, ..."""
     first_seed: int = 0

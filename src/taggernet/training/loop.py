@@ -181,8 +181,19 @@ class _Training:
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
 
     def _first_phase(self) -> dict[str, Tensor]:
+        """The weights to start from, seed by seed if they are a run's; one model starts every seed."""
         start = Path(self.config.start_from)
-        return stack_weights([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
+        if run_dir.models_of(start):
+            models = [Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds]
+        else:
+            models = [Tagger.from_pretrained(self.config.start_from, self.device)] * len(self.seeds)
+        theirs, ours = models[0].config, self.config.model
+        if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
+            raise ValueError(
+                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, but "
+                f"this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
+            )
+        return stack_weights(models)
 
     # --- the loop ----------------------------------------------------------------------------------------
 
