@@ -131,5 +131,6 @@ def _check_there(data: DataConfig, split: str, run: object) -> None:
         raise ValueError(f"{run} was trained on {IN_MEMORY}, which it does not keep: add --data FILE")
     elif not Path(data.name).exists():
         raise FileNotFoundError(
-            f"{data.name} does not exist: if it was moved, add --data FILE --split {split}; for another file, --data alone"
+            f"{data.name} does not exist: if it was moved, add --data FILE --split {split}, "
+            "for another file --data FILE alone"
         )

@@ -9,10 +9,10 @@ import pytest
 import torch
 from toys import records, toy
 
+from taggernet import pretrained
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.checkpoint import load_latest
-from taggernet import pretrained
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 
 SCHEDULES = {
@@ -127,7 +127,9 @@ def test_a_model_of_other_sizes_cannot_be_started_from(tmp_path: Path) -> None:
         other = replace(toy(), start_from=str(folder))
         other = replace(other, model=replace(other.model, **change))
         other = replace(other, data=replace(other.data, size=other.model.shape[0]))
-        with pytest.raises(ValueError, match=r"has inputs of shape \(8, 8\) and widths \(24, 16, 8\), but this run has"):
+        with pytest.raises(
+            ValueError, match=r"has inputs of shape \(8, 8\) and widths \(24, 16, 8\), but this run has"
+        ):
             train(other)
 
 

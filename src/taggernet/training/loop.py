@@ -190,8 +190,8 @@ class _Training:
         theirs, ours = models[0].config, self.config.model
         if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
             raise ValueError(
-                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, but "
-                f"this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
+                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
+                f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
             )
         return stack_weights(models)
 
