@@ -30,7 +30,6 @@ from rich.progress import (
 from taggernet._version import __version__
 from taggernet.fileio import write_durably
 
-
 EVERY = 30
 """Seconds between two lines of progress where there is no terminal."""
 
