@@ -116,3 +116,15 @@ def test_a_seed_decides_everything() -> None:
     a, b, c = (TaggerGrouper(2, updates=10, random_state=seed).fit(x).transform(x) for seed in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
+
+
+def test_samples_with_a_shape_are_told_to_become_rows() -> None:
+    x = np.random.default_rng(0).integers(0, 2, (30, 4, 5)).astype(float)
+    sentence = r"X has shape \(30, 4, 5\), but scikit-learn's estimators take rows .*: give X\.reshape\(len\(X\), -1\)"
+    with pytest.raises(ValueError, match=sentence):
+        TaggerGrouper().fit(x)
+    with pytest.raises(ValueError, match=sentence):
+        TaggerClassifier().fit(x, np.arange(30) % 2)
+    fitted = TaggerGrouper(updates=1).fit(x.reshape(len(x), -1))
+    with pytest.raises(ValueError, match=sentence):
+        fitted.transform(x)

@@ -97,7 +97,9 @@ def test_a_moved_file_is_named_with_data(tmp_path: Path) -> None:
     taggernet.train(config, tmp_path / "run")
     before = taggernet.evaluate(tmp_path / "run", device="cpu")["figures"]
     (tmp_path / "mine.npz").rename(tmp_path / "moved.npz")
-    with pytest.raises(FileNotFoundError, match=r"mine\.npz does not exist: if it was moved, add --data FILE --split test"):
+    with pytest.raises(
+        FileNotFoundError, match=r"mine\.npz does not exist: if it was moved, add --data FILE --split test"
+    ):
         taggernet.evaluate(tmp_path / "run", device="cpu")
     moved = taggernet.evaluate(tmp_path / "run", data=tmp_path / "moved.npz", split="test", device="cpu")
     assert moved["figures"] == before
