@@ -276,4 +276,5 @@ def test_printed_a_grouping_says_what_it_is(as_numpy: bool, kind: str) -> None:
         f"  masks, reconstructions: {kind} (2, 3, 4, 5)",
         f"  labels, denoised: {kind} (2, 4, 5)",
     ]
-    assert "top: " + kind + " (2, 3, 7)" in repr(Grouping((first._replace(top=torch.zeros(2, 3, 7)),), (4, 5), as_numpy))
+    with_top = first._replace(top=torch.zeros(2, 3, 7))
+    assert f"  top: {kind} (2, 3, 7)" in repr(Grouping((with_top,), (4, 5), as_numpy)).splitlines()

@@ -19,6 +19,7 @@ from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
 from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
+from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
@@ -41,6 +42,9 @@ from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.validation import check_data
+
+REPORTED = 200
+"""Validation scenes that the report at the end looks at."""
 
 
 class Diverged(ArithmeticError):
@@ -228,7 +232,9 @@ class _Training:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
                 run_dir.save_models(self.path, config, state.evaluated, card)
-        if state.step < total:
+        if state.step >= total:
+            self._report()
+        else:
             kept = f": run the same command to resume {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {total}{kept}")
         return Run(config, dict(state.evaluated), state.step, seconds, metrics, self.path)
@@ -299,6 +305,17 @@ class _Training:
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
         self._record({"valid": metrics}, curves, records, board)
         return metrics
+
+    def _report(self) -> None:
+        """Say whether groups formed in a user's own data; the truth is not needed."""
+        config = self.config
+        if config.data.name in datasets.BUILT_IN or self.console.quiet or config.test_groups < 2 or not len(self.valid):
+            return
+        report = grouping_report(
+            self.model, self.state.evaluated, self.valid[:REPORTED], groups=config.test_groups,
+            iterations=config.test_iterations, batch=config.evaluation_batch,
+        )  # fmt: skip
+        self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
 
     def _save(self, records: Records | None) -> None:
         # The last update may have ruined the weights after its loss was still a number.
