@@ -107,8 +107,8 @@ def filled(page: str) -> str:
         "speed": speed(times), "profile": profile(times), "growth": growth(times), "precision": precision(quality),
         "precision-small": precision(small),
     }  # fmt: skip
-    renewed = runpy.run_path(str(ROOT / "docs" / "readme_tables.py"))["renewed"]
-    found: str = renewed(page, blocks, "docs/performance.md")
+    replaced = runpy.run_path(str(ROOT / "docs" / "results_tables.py"))["replaced"]
+    found: str = replaced(page, blocks, "docs/performance.md")
     return found
 
 

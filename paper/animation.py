@@ -48,7 +48,7 @@ def animation(
     The scenes are the first of the test split with some overlap, whatever comes out of them.
     """
     replay = Replay(model, data, max(100, 4 * scenes), seed, iterations, batch)
-    drawn = replay.draw(replay.data.objects)
+    drawn = replay.load_scenes(replay.data.objects)
     clear = np.flatnonzero((overlap(drawn) > 0.05) & ~coincident(drawn))
     chosen = [int(i) for i in (clear if len(clear) >= scenes else np.arange(len(drawn)))[:scenes]]
     traces = replay.traces(drawn, chosen, groups)

@@ -1,4 +1,4 @@
-"""The figure of a ``generalisation`` record: other K, objects and T than in training, and what goes wrong.
+"""Figures of a ``generalisation`` record: other K, objects and T than in training, failures, the worst scenes.
 
 # S seeds · K groups · J objects · T iterations
 """
@@ -15,9 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
+from paper.figure_blocks import number
+from paper.replay import Replay
+from taggernet.config.run import DataConfig
 from taggernet.data.scenes import Array
+from taggernet.tagger import Tagger
 from taggernet.viz.colours import FAINT, INK, group_colour, rgb
-from taggernet.viz.layout import SMALL, number, save, style
+from taggernet.viz.layout import GAP, SMALL, Sheet, save, style
 
 BLUE = group_colour(1)
 KIND_COLOURS = {"perfect": 2, "ragged": 4, "merged": 5, "split": 0, "coincident": 7}
@@ -164,3 +168,36 @@ def bare(axes: Axes) -> None:
         axes.spines[side].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.3)
     axes.set_axisbelow(True)
+
+
+def worst_scenes_figure(
+    model: Tagger,
+    record: dict[str, Any],
+    out: str | Path,
+    *,
+    index: int = 0,
+    data: DataConfig | None = None,
+    columns: int = 8,
+) -> None:
+    """The worst scenes of each failure kind of a ``generalisation`` record, whose index-th model this is."""
+    standard = record["standard"]
+    replay = Replay(model, data, record["scenes"], record["seed"], standard["iterations"], record["batch"])
+    drawn = replay.load_scenes(standard["objects"])
+    worst = {kind: found[:columns] for kind, found in standard["worst"][index].items() if found}
+    size, margin, label, between, score = 0.62, 0.08, 0.85, 0.12, 0.16
+    block = score + 2 * size + GAP + between
+    shown = max((len(found) for found in worst.values()), default=0)
+    with style():
+        sheet = Sheet(2 * margin + label + max(shown, 1) * (size + GAP) - GAP, 2 * margin + max(len(worst), 1) * block)
+        for b, (kind, found) in enumerate(worst.items()):
+            y = margin + b * block + score
+            share = standard["failures"][kind][index]
+            sheet.text(margin, y + size, kind, weight="bold", va="bottom")
+            sheet.text(margin, y + size + 0.03, f"{share:.1%} of scenes".replace("%", " %"), SMALL, va="top")
+            traces = replay.traces(drawn, [one["scene"] for one in found], standard["groups"])
+            for c, (one, trace) in enumerate(zip(found, traces, strict=True)):
+                x = margin + label + c * (size + GAP)
+                sheet.text(x + size / 2, y - 0.06, f"AMI {number(one['ami'])}", SMALL, ha="center")
+                sheet.image(x, y, size, trace.input())
+                sheet.image(x, y + size + GAP, size, trace.groups())
+        save(sheet.figure, out)

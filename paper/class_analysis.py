@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 
-from paper.failure_analysis import contingency, rows
+from paper.failure_analysis import contingency, flat_labels
 from taggernet.evaluation import Evaluation
 
 ANSWERS = ("the digit it holds", "another digit of the scene", "a digit that is not there", "no class")
@@ -51,7 +51,7 @@ def answers_record(evaluation: Evaluation) -> dict[str, Any]:
     if answers is None or probabilities is None or scenes.classes is None:
         raise ValueError("the groups of this model, or its scenes, have no classes: evaluate one that was trained with")
     classes = torch.from_numpy(scenes.classes).reshape(len(scenes), -1).to(answers.device)
-    true, _ = rows(scenes, answers.device)
+    true, _ = flat_labels(scenes, answers.device)
     no_class = probabilities.shape[-1]
     pairs = zip(evaluation.labels[:, -1], answers[:, -1], strict=True)
     return {

@@ -36,8 +36,8 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def rows(scenes: Scenes, device: torch.device) -> tuple[UInt8[Tensor, "n N"], Bool[Tensor, "n N"]]:
-    """The true groups and which elements are covered."""
+def flat_labels(scenes: Scenes, device: torch.device) -> tuple[UInt8[Tensor, "n N"], Bool[Tensor, "n N"]]:
+    """The true groups of every element, and which elements are covered."""
     assert scenes.groups is not None
     true, x = (
         torch.from_numpy(np.ascontiguousarray(a)).reshape(len(scenes), -1).to(device) for a in (scenes.groups, scenes.x)

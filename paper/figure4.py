@@ -1,8 +1,6 @@
-"""Pictures of groups: Figure 4 of the paper, the demo's sheet, the worst scenes.
+"""Figure 4 of the paper: shapes and their groups.
 
 # n scenes · K groups · T iterations
-
-Each is written as a vector PDF and a PNG.
 """
 
 from __future__ import annotations
@@ -14,25 +12,13 @@ from typing import Any
 import numpy as np
 
 from paper.failure_analysis import overlap, smallest_visible
+from paper.figure_blocks import Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
-from taggernet.viz.layout import (
-    GAP,
-    SMALL,
-    Example,
-    Sheet,
-    Trace,
-    draw_examples,
-    draw_inference,
-    examples_height,
-    inference_size,
-    number,
-    save,
-    style,
-)
+from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (75, 50, 25, 10, 5, 1)
 """Of AMI over the test scenes: where Figure 4's examples stand, besides the one whose inference is shown."""
@@ -57,7 +43,7 @@ def figure4(
     are shown too. What is shown is returned: percentiles, scene numbers and AMI.
     """
     replay = Replay(model, data, scenes, seed, iterations, batch)
-    drawn = replay.draw(replay.data.objects)
+    drawn = replay.load_scenes(replay.data.objects)
     ami = replay.ami(drawn, groups)
     watched = forming(ami, drawn)
     shown = sorted([watched, *at_percentiles(ami[-1], PERCENTILES, watched)], key=lambda i: -float(ami[-1, i]))
@@ -66,7 +52,7 @@ def figure4(
     examples = [Example(trace, note) for trace, note in zip(traces, notes, strict=True)]
     cases = {}
     for letter, (k, j) in CASES.items():
-        other = replay.draw(j)
+        other = replay.load_scenes(j)
         scores = replay.ami(other, k)[-1]
         best = telling(scores, other)
         cases[letter] = {"groups": k, "objects": j, "scene": best, "ami": float(scores[best])}
@@ -126,36 +112,3 @@ def _clear(scenes: Scenes) -> Array:
     shares, seen = overlap(scenes), smallest_visible(scenes)
     good: Array = (shares > 0) & (shares >= np.quantile(shares, 0.3)) & (seen >= np.median(seen))
     return good if good.any() else np.ones_like(good)
-
-
-def worst_scenes_figure(
-    model: Tagger,
-    record: dict[str, Any],
-    out: str | Path,
-    *,
-    index: int = 0,
-    data: DataConfig | None = None,
-    columns: int = 8,
-) -> None:
-    """The worst scenes of each failure kind of a ``generalisation`` record, whose index-th model this is."""
-    standard = record["standard"]
-    replay = Replay(model, data, record["scenes"], record["seed"], standard["iterations"], record["batch"])
-    drawn = replay.draw(standard["objects"])
-    worst = {kind: found[:columns] for kind, found in standard["worst"][index].items() if found}
-    size, margin, label, between, score = 0.62, 0.08, 0.85, 0.12, 0.16
-    block = score + 2 * size + GAP + between
-    shown = max((len(found) for found in worst.values()), default=0)
-    with style():
-        sheet = Sheet(2 * margin + label + max(shown, 1) * (size + GAP) - GAP, 2 * margin + max(len(worst), 1) * block)
-        for b, (kind, found) in enumerate(worst.items()):
-            y = margin + b * block + score
-            share = standard["failures"][kind][index]
-            sheet.text(margin, y + size, kind, weight="bold", va="bottom")
-            sheet.text(margin, y + size + 0.03, f"{share:.1%} of scenes".replace("%", " %"), SMALL, va="top")
-            traces = replay.traces(drawn, [one["scene"] for one in found], standard["groups"])
-            for c, (one, trace) in enumerate(zip(found, traces, strict=True)):
-                x = margin + label + c * (size + GAP)
-                sheet.text(x + size / 2, y - 0.06, f"AMI {number(one['ami'])}", SMALL, ha="center")
-                sheet.image(x, y, size, trace.input())
-                sheet.image(x, y + size + GAP, size, trace.groups())
-        save(sheet.figure, out)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from paper.figure4 import at_percentiles
+from paper.figure_blocks import APART, Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
@@ -20,21 +21,7 @@ from taggernet.data.scenes import Array
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger
-from taggernet.viz.layout import (
-    APART,
-    GAP,
-    SMALL,
-    Example,
-    Sheet,
-    Trace,
-    draw_examples,
-    draw_inference,
-    examples_height,
-    inference_size,
-    number,
-    save,
-    style,
-)
+from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 
 PERCENTILES = (95, 75, 50, 25, 10, 5, 1)
 """Of AMI over the test scenes: where the examples stand."""
@@ -110,7 +97,7 @@ class _Gallery:
 
     @staticmethod
     def of(replay: Replay, digits: int, groups: int) -> _Gallery:
-        scenes = replay.draw(digits)
+        scenes = replay.load_scenes(digits)
         found = evaluate_weights(
             replay.model, stack_weights([replay.model]), scenes, groups=groups, iterations=replay.iterations,
             batch=replay.batch, seed=replay.seed,
@@ -136,7 +123,7 @@ class _Gallery:
         return top[0].numpy() if top is not None and self.replay.model.config.classes else None
 
     def grouping(self, scene: int) -> Grouping:
-        return self.replay.replay(self.scenes, [scene], self.groups)
+        return self.replay.group(self.scenes, [scene], self.groups)
 
     def trace(self, scene: int, grouping: Grouping) -> Trace:
         return Trace.of(self.scenes[scene], grouping, 0, self.replay.order)

@@ -22,10 +22,10 @@ from paper.failure_analysis import (
     contingency,
     empty_groups,
     failure_kinds,
+    flat_labels,
     is_merged,
     is_split,
     overlap,
-    rows,
 )
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, coincident, shapes
@@ -60,7 +60,7 @@ def generalisation(
     data = data or DataConfig()
     sweep = []
     for j in objects:
-        drawn = draw(data, scenes, seed, j)
+        drawn = draw_test_shapes(data, scenes, seed, j)
         for k in groups:
             sweep.append(_cell(model, weights, drawn, j, k, iterations, batch, seed))
     return {
@@ -71,11 +71,11 @@ def generalisation(
         "objects": list(objects),
         "iterations": iterations,
         "sweep": sweep,
-        "standard": _standard(model, weights, draw(data, scenes, seed, standard[1]), standard, batch, seed),
+        "standard": _standard(model, weights, draw_test_shapes(data, scenes, seed, standard[1]), standard, batch, seed),
     }
 
 
-def draw(data: DataConfig, scenes: int, seed: int, objects: int) -> Scenes:
+def draw_test_shapes(data: DataConfig, scenes: int, seed: int, objects: int) -> Scenes:
     """The test scenes of this canvas with another number of objects."""
     drawn = shapes(scenes, seed, objects, data.size, style=data.style, split="test")
     return permute_elements(drawn, data) if data.permuted else drawn
@@ -86,7 +86,7 @@ def _cell(
 ) -> dict[str, Any]:
     """One K and J: means over the scenes, (S, T) each."""
     found = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
-    _, covered = rows(scenes, found.labels.device)
+    _, covered = flat_labels(scenes, found.labels.device)
     empty = [empty_groups(labels, covered, k).double().mean(-1) for labels in found.labels.unbind(1)]
     assert found.ami is not None
     assert found.ami_arithmetic is not None
@@ -107,7 +107,7 @@ def _standard(
     k, j, iterations = setting
     evaluation = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
     last = evaluation.labels[:, -1]
-    true, covered = rows(scenes, last.device)
+    true, covered = flat_labels(scenes, last.device)
     ami = agreement(true, last, "max").cpu().numpy()
     table = contingency(true, last, j, k)
     twice = coincident(scenes)

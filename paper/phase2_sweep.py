@@ -1,33 +1,24 @@
 """Several settings of Tagger's second phase at once, from one first phase, so that validation can choose.
 
-    python -m paper.phase2_sweep texture-mnist-2-top-labels-1k settings.json --start FOLDER --updates 8000 --out FILE
+# S settings, in the place of seeds
 
-settings.json has a name for every setting and what it changes of the recipe, e.g.
-
-    {"as it is": {}, "faster": {"lr": 2e-3}, "old layers faster": {"old_rate": 10, "class_cost": 0.3}}
-
-Only what is a number per model can differ; all settings share seed, data and order. The test split is never
-looked at.
+Only what is a number per model can differ; all settings share seed, data and order. The test split is not used.
 """
 
 from __future__ import annotations
 
-import argparse
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import torch
-from rich.progress import track
 from torch import Tensor
 
+from paper.records import Record
 from taggernet.config.run import Config
-from taggernet.errors import exit_on_user_error
-from taggernet.evaluation import evaluate_weights, stack_weights
-from taggernet.fileio import make_folder, read_json, write_json
-from taggernet.recipes import recipe
+from taggernet.evaluation import evaluate_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
@@ -38,114 +29,116 @@ from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
+from taggernet.training.update_loop import UpdateLoop
 
 FREE = ("lr", "class_cost", "old_rate")
 """What a setting may change; old_rate is the learning rate of the first phase's layers, relative to the fresh ones."""
-LOOKS, EARLY_SCENES, GROUPED_SCENES = 4, 2_000, 1_000
-"""How often validation is looked at, how much of it before the end, and how much of it for AMI."""
-Settings = dict[str, dict[str, Any]]
-Record = dict[str, Any]
+EVALUATIONS, EARLY_SCENES, GROUPED_SCENES = 4, 2_000, 1_000
+"""How often validation is evaluated, how many scenes of it before the end, and how many for AMI."""
+Settings = dict[str, dict[str, float]]
+"""Name -> what it changes of the configuration."""
 
 
-def sweep(config: Config, first: dict[str, Tensor], settings: Settings, ema: float = 0.0) -> Record:
-    """Train one second phase per setting, all at once, and return their metrics on validation along the way."""
-    for name, setting in settings.items():
-        if not set(setting) <= set(FREE):
-            raise ValueError(f"setting {name!r} changes {', '.join(setting)}: give some of {', '.join(FREE)}")
-    begin, device = time.monotonic(), pick_device(config.runtime.device)
-    seeds = [config.first_seed] * len(settings)
-    config = replace(config, optimiser=replace(config.optimiser, ema=ema))
-    fresh = initial_weights(config.model, seeds, device)
-    several = {name: w.to(device).expand(len(seeds), *w.shape[1:]) for name, w in first.items()}
-    state = TrainState.fresh(carry_over(fresh, several), ema=ema > 0)
-    half = device.type == "cuda" and config.precision != "float32"
-    part = Part.of(config.optimiser.batch)
-    objective = Objective(Tagger(config.model).to(device), config.groups, config.iterations, 1.0, config.discount)
-    costs = [setting.get("class_cost", config.class_cost) for setting in settings.values()]
-    objective.class_cost = torch.tensor(costs, device=device)  # type: ignore[assignment]
-    source = datasets.source(config, device, seeds, part, datasets.training_set(config))
-    update = Update(
-        objective, source, state, config.optimiser, Key.of(seeds, device), part, half=half,
-        compiled=device.type == "cuda",
-    )  # fmt: skip
-    update.adam.rates = [_rates(config, name, settings, first, w) for name, w in state.weights.items()]
-    valid, total, curve = datasets.load_split(config.data, "valid"), config.optimiser.updates, []
-    for _ in track(range(LOOKS), config.recipe):
-        end = state.step + total // LOOKS
-        while state.step < end:
-            update.advance(int(min(end, source.valid_until(state.step), state.step + 100)) - state.step)
-        scenes = valid if end >= total else valid[:EARLY_SCENES]
-        curve.append({"step": state.step, **_look(config, update.current_state(), scenes)})
+def phase2_sweep(config: Config, first: dict[str, Tensor], settings: Settings) -> Record:
+    """Train one second phase per setting, all at once, from the weights (1, ...) of a first phase.
+
+    Returns the errors after every iteration and AMI on validation along the way; with ``optimiser.ema``, also those of
+    the averaged weights.
+    """
+    check_settings(settings)
+    begin = time.monotonic()
+    training = _Sweep(config, first, settings)
+    training.run_updates()
+    if not training.finished:
+        raise KeyboardInterrupt
     return {
         "config": asdict(config), "settings": settings, "environment": environment(),
-        "seconds": time.monotonic() - begin, "curve": curve,
+        "seconds": time.monotonic() - begin, "curve": training.curve,
     }  # fmt: skip
 
 
-def _rates(config: Config, name: str, settings: Settings, first: dict[str, Tensor], weight: Tensor) -> Tensor:
-    """(S, 1, ...): each setting's learning rate of a parameter, in units of the recipe's."""
-    carried = name in first and first[name].shape[1:] == weight.shape[1:]
-    rates = [
-        setting.get("lr", config.optimiser.lr)
-        / config.optimiser.lr
-        * (setting.get("old_rate", 1.0) if carried else 1.0)
-        for setting in settings.values()
-    ]
+def check_settings(settings: Any) -> None:
+    """One sentence if this is not an object of settings by name."""
+    if not isinstance(settings, dict) or not settings:
+        raise ValueError('there are no settings: give one at least, e.g. {"faster": {"lr": 2e-3}}')
+    for name, setting in settings.items():
+        if not isinstance(setting, dict) or not set(setting) <= set(FREE):
+            raise ValueError(f"setting {name!r} is {setting!r}: give an object with some of {', '.join(FREE)}")
+        for field, value in setting.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise ValueError(f"setting {name!r} has {field}={value!r}: give a number, 0 or more")
+
+
+class _Sweep(UpdateLoop):
+    """All settings in training."""
+
+    metric = "lowest error"
+
+    def __init__(self, config: Config, first: dict[str, Tensor], settings: Settings) -> None:
+        self.config, self.curve = config, list[Record]()
+        device, seeds = pick_device(config.runtime.device), [config.first_seed] * len(settings)
+        repeated = {name: w.to(device).expand(len(seeds), *w.shape[1:]) for name, w in first.items()}
+        weights = carry_over(initial_weights(config.model, seeds, device), repeated)
+        self.valid = datasets.load_split(config.data, "valid")
+        self.model = Tagger(config.model).to(device)
+        objective = Objective(self.model, config.groups, config.iterations, discount=config.discount)
+        each = settings.values()
+        costs = [setting.get("class_cost", config.class_cost) for setting in each]
+        objective.class_cost = torch.tensor(costs, device=device)
+        part, on_cuda = Part.of(config.optimiser.batch), device.type == "cuda"
+        update = Update(
+            objective,
+            datasets.source(config, device, seeds, part, datasets.training_set(config)),
+            TrainState.fresh(weights, ema=config.optimiser.ema > 0),
+            config.optimiser,
+            Key.of(seeds, device),
+            part,
+            half=on_cuda and config.precision != "float32",
+            compiled=on_cuda,
+        )
+        rates = [setting.get("lr", config.optimiser.lr) / config.optimiser.lr for setting in each]
+        old = [rate * setting.get("old_rate", 1.0) for rate, setting in zip(rates, each, strict=True)]
+        update.adam.rates = [
+            _by_setting(old if name in first and first[name].shape[1:] == w.shape[1:] else rates, w)
+            for name, w in weights.items()
+        ]
+        often = max(1, config.optimiser.updates // EVALUATIONS)
+        runtime = replace(config.runtime, log_every=often, evaluate_every=often, checkpoint_every=0)
+        super().__init__(update, config.optimiser, runtime, seeds, longest=100)
+
+    def evaluate(self) -> float:
+        config, state = self.config, self.update.current_state()
+        scenes = self.valid if self.finished else self.valid[:EARLY_SCENES]
+        found: Record = {"step": self.step}
+        for prefix, weights in (("", state.weights), ("averaged_", state.average)):
+            if weights:
+                of_all, of_few = (
+                    evaluate_weights(
+                        self.model, weights, some, groups=config.test_groups, iterations=config.test_iterations,
+                        batch=config.evaluation_batch,
+                    )
+                    for some in (scenes, scenes[:GROUPED_SCENES])
+                )  # fmt: skip
+                assert of_all.error is not None
+                assert of_few.ami is not None
+                found[prefix + "error"] = of_all.error.mean(-1).tolist()
+                found[prefix + "ami"] = of_few.ami.mean(-1).tolist()
+        self.curve.append(found)
+        return min(float(errors[-1]) for errors in found["error"])
+
+
+def _by_setting(rates: Sequence[float], weight: Tensor) -> Tensor:
+    """(S, 1, ...), to multiply the changes of a parameter."""
     return torch.tensor(rates, device=weight.device).reshape(-1, *[1] * (weight.ndim - 1))
 
 
-def _look(config: Config, state: TrainState, valid: Any) -> Record:
-    model = Tagger(config.model).to(next(iter(state.weights.values())).device)
-    named = {"": state.weights, "averaged_": state.average} if state.average else {"": state.weights}
-    found: Record = {}
-    for prefix, weights in named.items():
-        of_all = evaluate_weights(model, weights, valid, **_how(config))
-        of_few = evaluate_weights(model, weights, valid[:GROUPED_SCENES], **_how(config)).metrics()
-        assert of_all.error is not None
-        found |= {prefix + "error": of_all.error.mean(-1).tolist(), prefix + "ami": of_few["ami"]}
-    return found
-
-
-def _how(config: Config) -> dict[str, int]:
-    return {"groups": config.test_groups, "iterations": config.test_iterations, "batch": config.evaluation_batch}
-
-
-def table(record: Record, iteration: int) -> str:
-    """The settings in the order of their last error after so many iterations, with AMI and the way there."""
-    rows = []
+def ranking(record: Record) -> list[str]:
+    """A line per setting, the lowest error after the last iteration first."""
+    lines = []
+    last = record["curve"][-1]
     for s, (name, setting) in enumerate(record["settings"].items()):
-        errors = [100 * look["error"][s][iteration - 1] for look in record["curve"]]
-        last = record["curve"][-1]
-        averaged = f" averaged {100 * last['averaged_error'][s][iteration - 1]:.2f}" if "averaged_error" in last else ""
-        way = " ".join(f"{error:.1f}" for error in errors[:-1])
-        rows.append(
-            (errors[-1], f"{errors[-1]:6.2f} %{averaged} AMI {last['ami'][s][-1]:.3f} (before {way}) {name} {setting}")
-        )
-    return "\n".join(row for _, row in sorted(rows))
-
-
-def main(args: Sequence[str] | None = None) -> None:
-    """The command line, of the standard library alone: it runs where training does."""
-    parser = argparse.ArgumentParser(prog="python -m paper.phase2_sweep", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("name", help="a recipe of a second phase")
-    parser.add_argument("settings", type=Path, help="a JSON file: settings by name")
-    parser.add_argument("--start", type=Path, required=True, help="folder of a model of the first phase")
-    parser.add_argument("--updates", type=int, default=8_000)
-    parser.add_argument("--ema", type=float, default=0.0, help="also judge averaged weights, of this decay")
-    parser.add_argument("--out", type=Path, help="file of the record")
-    given = parser.parse_args(args)
-    with exit_on_user_error():
-        config = recipe(given.name)
-        config = replace(config, optimiser=replace(config.optimiser, updates=given.updates))
-        if given.out is not None:
-            make_folder(given.out.parent)
-        device = pick_device(config.runtime.device)
-        record = sweep(config, stack_weights([Tagger.load(given.start, device)]), read_json(given.settings), given.ema)
-        print(table(record, config.test_iterations))
-        if given.out is not None:
-            write_json(given.out, record)
-
-
-if __name__ == "__main__":
-    main()
+        *earlier, error = (100 * look["error"][s][-1] for look in record["curve"])
+        averaged = f", averaged {100 * last['averaged_error'][s][-1]:.2f}" if "averaged_error" in last else ""
+        ami, before = last["ami"][s][-1], ", ".join(f"{e:.1f}" for e in earlier)
+        lines.append((error, f"{error:6.2f} %{averaged}, AMI {ami:.3f} (earlier {before})  {name} {setting}"))
+    return [line for _, line in sorted(lines)]

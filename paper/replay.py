@@ -1,4 +1,4 @@
-"""A model with the scenes it is shown: who looks at a scene again sees what its evaluation saw.
+"""Run a model again on single scenes of an evaluation, with the same random start and the same batch.
 
 # n scenes · K groups · T iterations
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from paper.generalisation import draw
+from paper.generalisation import draw_test_shapes
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.scenes import Array
@@ -26,13 +26,13 @@ from taggernet.viz.layout import Trace
 
 
 class Replay:
-    """A model with the scenes it is shown and how they are run."""
+    """A model, its test scenes, and how they are evaluated."""
 
     def __init__(
-        self, model: Tagger, data: DataConfig | None, scenes: int, seed: int, iterations: int, batch: int
+        self, model: Tagger, data: DataConfig | None, count: int, seed: int, iterations: int, batch: int
     ) -> None:
         self.model, self.data = model, data or DataConfig()
-        self.scenes, self.seed, self.iterations, self.batch = scenes, seed, iterations, batch
+        self.count, self.seed, self.iterations, self.batch = count, seed, iterations, batch
         side = self.data.size if self.data.name == "shapes" else SIDE
         if model.config.shape != (side, side):
             raise ValueError(
@@ -41,11 +41,11 @@ class Replay:
             )
         self.order = permutation(self.data, model.config.elements) if self.data.permuted else None
 
-    def draw(self, objects: int) -> Scenes:
-        """Test scenes of so many shapes or digits."""
+    def load_scenes(self, objects: int) -> Scenes:
+        """Test scenes with this many shapes or digits."""
         if self.data.name == "shapes":
-            return draw(self.data, self.scenes, self.seed, objects)
-        return load_split(replace(self.data, name=f"texture-mnist-{objects}", test=self.scenes), "test")
+            return draw_test_shapes(self.data, self.count, self.seed, objects)
+        return load_split(replace(self.data, name=f"texture-mnist-{objects}", test=self.count), "test")
 
     def ami(self, scenes: Scenes, groups: int) -> Array:
         """(T, n): AMI of every scene after each iteration."""
@@ -58,22 +58,22 @@ class Replay:
         return ami
 
     def traces(self, scenes: Scenes, indices: Sequence[int], groups: int) -> list[Trace]:
-        grouping = self.replay(scenes, indices, groups)
+        grouping = self.group(scenes, indices, groups)
         chosen = scenes[np.array(indices)]
         return [Trace.of(chosen, grouping, i, self.order) for i in range(len(indices))]
 
-    def replay(self, scenes: Scenes, indices: Sequence[int], groups: int) -> Grouping:
-        """What these scenes' evaluation saw."""
-        return replay(
+    def group(self, scenes: Scenes, indices: Sequence[int], groups: int) -> Grouping:
+        """These scenes as their evaluation grouped them."""
+        return replay_grouping(
             self.model, scenes, indices, groups=groups, iterations=self.iterations, batch=self.batch, seed=self.seed
         )
 
 
 @torch.no_grad()
-def replay(
+def replay_grouping(
     model: Tagger, scenes: Scenes, indices: Sequence[int], *, groups: int, iterations: int, batch: int, seed: int
 ) -> Grouping:
-    """What these scenes' evaluation saw, with its random start and, for BatchNorm, its whole batch."""
+    """These scenes as their evaluation grouped them: its random start and, for BatchNorm, its whole batch."""
     key = Key.of(seed, model.w.device).fold("evaluation", "masks")
     cpu = torch.device("cpu")
     histories = []

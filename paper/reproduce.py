@@ -1,93 +1,135 @@
-"""Behind ``taggernet reproduce``: a table or a figure of the paper, from data to the finished file."""
+"""Behind ``python -m paper``: a table or a figure of the paper, from data to the finished file."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from paper import figure4, table1
 from paper.animation import animation
+from paper.figure4 import figure4
 from paper.figure5 import figure5
+from paper.quick import sized_config
+from paper.table1 import reproduce_table1
 from paper.table2 import ROWS, reproduce_table2, train_family
 from paper.table2_cells import tagger_name
 from taggernet.config.run import DataConfig
 from taggernet.fileio import make_folder, write_json
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
-from taggernet.training import train
-
-SEEDS = {"table1": 20, "table2": 5, "figure4": 5, "figure5": 5}
-"""As many as the paper's tables have; the figures show the first of our best rows' models."""
+from taggernet.training.loop import train_to_end
 
 
-def reproduce(
-    what: str,
-    *,
-    seeds: int | None = None,
-    quick: bool = False,
-    results: Path = Path("results"),
-    runs: Path = Path("runs"),
-    model: str = "",
-    device: str = "auto",
-    rows: tuple[str, ...] = (),
-) -> None:
-    """Make table1, table2, figure4 or figure5 and say where it is; see ``taggernet reproduce --help``."""
-    if rows and what != "table2":
-        raise ValueError(f"rows were given, but {what} has no such choice: leave them out")
-    part = "table1" if what in ("table1", "figure4") else "table2"
-    seeds = SEEDS[what] if seeds is None else seeds
-    if quick:
-        results, runs, seeds = results / "quick", runs / "quick", min(seeds, 2)
-    results, runs = results / part, runs / part
-    if what == "table1":
-        print(table1.reproduce_table1(results, runs, seeds=seeds, toy=quick, device=device))
+@dataclass(frozen=True)
+class Reproduction:
+    """What tables and figures share."""
+
+    seeds: int | None = None
+    """Seeds of each of the paper's rows; by default as many as the paper: 20 in Table 1, 5 in Table 2."""
+    quick: bool = False
+    """Toy size: shows that everything works, in seconds, on any machine."""
+    results: Path = Path("results")
+    """Where records, tables and figures go; a record that is there already is not computed again."""
+    runs: Path = Path("runs")
+    """Where the runs keep their checkpoints."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+    folder: ClassVar[str] = "table1"
+    paper_seeds: ClassVar[int] = 5
+
+    @property
+    def seed_count(self) -> int:
+        seeds = self.paper_seeds if self.seeds is None else self.seeds
+        return min(seeds, 2) if self.quick else seeds
+
+    def inside(self, folder: Path) -> Path:
+        """The part of results or runs that belongs to this table; toy results stand apart."""
+        return (folder / "quick" if self.quick else folder) / self.folder
+
+
+@dataclass(frozen=True)
+class Table1(Reproduction):
+    """Shapes: AMI and denoising cost of every row, and how the models do with other K, T and numbers of objects."""
+
+    paper_seeds: ClassVar[int] = 20
+
+    def __call__(self) -> None:
+        results, runs = self.inside(self.results), self.inside(self.runs)
+        print(reproduce_table1(results, runs, seeds=self.seed_count, quick=self.quick, device=self.device))
         print(f"records and table1.md are in {results}")
-    elif what == "table2":
-        print(reproduce_table2(results, runs, seeds=seeds, toy=quick, device=device, rows=rows or ROWS))
+
+
+@dataclass(frozen=True)
+class Table2(Reproduction):
+    """TextureMNIST: errors of Tagger and the baselines, permuted elements, the curve over labels."""
+
+    rows: tuple[str, ...] = ()
+    """Some of tagger, baselines, best, top, compact, fresh, permuted, curve, or cells by name; else all."""
+
+    folder: ClassVar[str] = "table2"
+
+    def __call__(self) -> None:
+        results, runs = self.inside(self.results), self.inside(self.runs)
+        text = reproduce_table2(
+            results, runs, seeds=self.seed_count, quick=self.quick, device=self.device, rows=self.rows or ROWS
+        )
+        print(text)
         curve = " and the curve over labels (labels.pdf, labels.png)" if (results / "labels.png").exists() else ""
         print(f"records, table2.md{curve} are in {results}")
-    elif what == "figure4":
-        _figure4(results, runs, model, seeds, quick, device)
-    else:
-        _figure5(results, runs, model, seeds, quick, device)
 
 
-def _figure4(results: Path, runs: Path, model: str, seeds: int, quick: bool, device: str) -> None:
-    make_folder(results)
-    drawn = Tagger.from_pretrained(model) if model else _first_seed("shapes-best", runs, seeds, quick, device)
-    shown = figure4.figure4(drawn, results / "figure4", scenes=100 if quick else 1000)
-    animation(drawn, results / "figure4.gif")
-    write_json(results / "figure4.json", {"model": Path(model).name if model else "shapes-best", **shown})
-    print(f"figure 4 is in {results}: figure4.pdf, figure4.png, moving in figure4.gif, what it shows in figure4.json")
+@dataclass(frozen=True)
+class Figure4(Reproduction):
+    """Shapes and their groups, and the animation."""
+
+    model: str = ""
+    """The model to draw, a folder or the name of a shipped one; by default the first seed of our best row, which is
+    trained if runs does not hold it."""
+
+    def __call__(self) -> None:
+        results = self.inside(self.results)
+        make_folder(results)
+        model = Tagger.from_pretrained(self.model) if self.model else self._first_seed("shapes-best")
+        shown = figure4(model, results / "figure4", scenes=100 if self.quick else 1000)
+        animation(model, results / "figure4.gif")
+        write_json(results / "figure4.json", {"model": Path(self.model).name if self.model else "shapes-best", **shown})
+        print(f"figure 4 is in {results}: figure4.pdf, figure4.png, animated in figure4.gif, described in figure4.json")
+
+    def _first_seed(self, name: str) -> Tagger:
+        """The first model of a row's run, trained if it is not there: a record alone has no weights to draw."""
+        folder = self.inside(self.runs) / name
+        if (folder / "seed-0" / "config.json").exists():
+            return Tagger.load(folder / "seed-0")
+        return train_to_end(sized_config(recipe(name), self.seed_count, self.device, self.quick), folder).model()
 
 
-def _first_seed(name: str, runs: Path, seeds: int, quick: bool, device: str) -> Tagger:
-    """The first model of a row's run, trained if it is not there: a record alone has no weights to draw."""
-    found = runs / name / "seed-0"
-    if (found / "config.json").exists():
-        return Tagger.load(found)
-    run = train(table1.sized(recipe(name), seeds, quick, device), runs / name)
-    if not run.finished:
-        raise KeyboardInterrupt
-    return run.model()
+@dataclass(frozen=True)
+class Figure5(Reproduction):
+    """Textured digits and their groups, one of them removed."""
 
+    model: str = ""
+    """The model to draw, a folder or the name of a shipped one; by default the first seed of our best row, which is
+    trained if runs does not hold it."""
 
-def _figure5(results: Path, runs: Path, model: str, seeds: int, quick: bool, device: str) -> None:
-    make_folder(results)
-    names = [tagger_name(digits, 50_000, "best") for digits in (1, 2)]
-    one, two = names if names[1] in RECIPES else [tagger_name(digits, 50_000) for digits in (1, 2)]
-    single = runs / one / "seed-0"
-    if not model and not (runs / two / "seed-0" / "config.json").exists():
-        train_family(two, runs, seeds=seeds, toy=quick, device=device)
-    drawn = Tagger.from_pretrained(model or runs / two / "seed-0")
-    trained_on_one = not model and (single / "config.json").exists()
-    shown = figure5(
-        drawn,
-        Tagger.load(single) if trained_on_one else None,
-        results / "figure5",
-        scenes=100 if quick else 1000,
-        data=DataConfig(name="texture-mnist-2", digits="fixture" if quick else "mnist"),
-    )
-    write_json(results / "figure5.json", {"model": Path(model).name if model else two, **shown})
-    words = "a model trained on one digit" if trained_on_one else "the same model"
-    print(f"figure 5 is in {results}: figure5.pdf, figure5.png, and what they show in figure5.json")
-    print(f"D, the scene of one digit, is grouped by {words}")
+    folder: ClassVar[str] = "table2"
+
+    def __call__(self) -> None:
+        results, runs = self.inside(self.results), self.inside(self.runs)
+        make_folder(results)
+        best = tagger_name(2, 50_000, "best") in RECIPES
+        one, two = (tagger_name(digits, 50_000, "best" if best else "") for digits in (1, 2))
+        if not self.model and not (runs / two / "seed-0" / "config.json").exists():
+            train_family(two, runs, seeds=self.seed_count, quick=self.quick, device=self.device)
+        trained_on_one = not self.model and (runs / one / "seed-0" / "config.json").exists()
+        shown = figure5(
+            Tagger.from_pretrained(self.model or runs / two / "seed-0"),
+            Tagger.load(runs / one / "seed-0") if trained_on_one else None,
+            results / "figure5",
+            scenes=100 if self.quick else 1000,
+            data=DataConfig(name="texture-mnist-2", digits="fixture" if self.quick else "mnist"),
+        )
+        write_json(results / "figure5.json", {"model": Path(self.model).name if self.model else two, **shown})
+        words = "a model trained on one digit" if trained_on_one else "the same model"
+        print(f"figure 5 is in {results}: figure5.pdf, figure5.png, described in figure5.json")
+        print(f"D, the scene of one digit, is grouped by {words}")

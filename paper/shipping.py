@@ -1,6 +1,6 @@
-"""Turn a trained run into a model that travels with the package, its card included.
+"""Turn a trained run into a model that is shipped with the package, its card included.
 
-    python -m paper.shipping runs/table1/shapes-best/seed-0 --name shapes --record results/table1/shapes-best.json
+    python -m paper ship runs/table1/shapes-best/seed-0 shapes --record results/table1/shapes-best.json
 
 The weights are stored in half precision, and the metrics on the card are those of the stored weights, on the whole
 test split: what ``Tagger.from_pretrained`` loads is what was measured.
@@ -8,9 +8,7 @@ test split: what ``Tagger.from_pretrained`` loads is what was measured.
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +33,7 @@ ITERATIONS = 5
 
 
 @dataclass(frozen=True)
-class Options:
+class Ship:
     """Store a trained model in half precision with a card: recipe, data, test metrics, date, versions."""
 
     run: Path
@@ -53,8 +51,12 @@ class Options:
     overwrite: bool = False
     """Replace a model of that name."""
 
+    def __call__(self) -> None:
+        target = ship(self)
+        print(f"{target} holds {(target / WEIGHTS).stat().st_size / 1e6:.1f} MB of weights and its card")
 
-def ship(options: Options) -> Path:
+
+def ship(options: Ship) -> Path:
     """Store the model and return its folder; one of that name stays as it is unless ``overwrite``."""
     target = options.to / options.name
     if not options.name or Path(options.name).name != options.name:
@@ -89,7 +91,7 @@ def _check_size(name: str, weights: Path) -> None:
         raise ValueError(f"{name} would weigh {size:.1f} MB, more than {limit} MB: train one with smaller widths")
 
 
-def _card(options: Options, source: Path, config: Config, stored: Path) -> dict[str, Any]:
+def _card(options: Ship, source: Path, config: Config, stored: Path) -> dict[str, Any]:
     """Everything a reader of the card may ask for."""
     test = _measured(options, config, stored)
     made = environment()
@@ -109,7 +111,7 @@ def _card(options: Options, source: Path, config: Config, stored: Path) -> dict[
     }
 
 
-def _measured(options: Options, config: Config, stored: Path) -> dict[str, Any]:
+def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
     """Metrics of the stored weights on the test split, after every iteration."""
     model = Tagger.load(stored, pick_device(options.device))
     data = config.data if options.test is None else replace(config.data, test=options.test)
@@ -144,26 +146,3 @@ def _relative(path: Path) -> str:
     if path.is_absolute():
         path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(*path.parts[-2:])
     return path.as_posix()
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run as a command; a mistake is one line."""
-    parser = argparse.ArgumentParser(prog="python -m paper.shipping", description=Options.__doc__)
-    parser.add_argument("run", type=Path, help="folder of one seed, or of a run, whose first seed is taken")
-    parser.add_argument("--name", required=True, help="the name for Tagger.from_pretrained")
-    parser.add_argument("--record", type=Path, help="results of the whole run, to be named on the card")
-    parser.add_argument("--to", type=Path, default=SHIPPED, help="folder that holds the shipped models")
-    parser.add_argument("--test", type=int, help="test scenes to measure on; by default the run's own number")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
-    parser.add_argument("--overwrite", action="store_true", help="replace a model of that name")
-    try:
-        target = ship(Options(**vars(parser.parse_args(arguments))))
-    except (ValueError, OSError) as error:
-        print(f"taggernet: {error}", file=sys.stderr)
-        return 2
-    print(f"{target} holds {(target / WEIGHTS).stat().st_size / 1e6:.1f} MB of weights and its card")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

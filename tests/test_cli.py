@@ -131,7 +131,7 @@ def test_data_writes_a_file_that_loads(suffix: str, tmp_path: Path, capsys: pyte
 def test_help_lists_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(command) == 0
     shown = capsys.readouterr().out
-    assert all(name in shown for name in ("train", "evaluate", "data", "demo", "reproduce"))
+    assert all(name in shown for name in ("train", "evaluate", "data", "demo"))
 
 
 @pytest.mark.parametrize("command", ["train", "train --help"])
@@ -151,6 +151,19 @@ def test_help_explains_the_options(command: str, words: tuple[str, ...], capsys:
     assert status(command) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert all(word in shown for word in words), shown
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), [("", "table1|table2|figure4|figure5"), ("table2 --rows top", "table2 --rows top")]
+)
+def test_reproduce_says_where_the_papers_experiments_are(
+    command: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(f"reproduce {command}") == 2
+    assert capsys.readouterr().err == (
+        "taggernet: the paper's tables and figures are made from a clone of the repository: "
+        f"run 'python -m paper {shown}' there\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["small", "shapes", "texture-mnist-2-labels-1k", "mydata.npz"])

@@ -131,7 +131,7 @@ def test_an_installation_without_weights_says_so(
 def test_a_card_without_figures_gets_one_sentence(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Tagger(TaggerConfig(widths=(8, 4))).save(shipped / "bare")
     assert main(["demo", "bare"]) == 2
-    assert "the card of 'bare' lacks data and test: make it with python -m paper.shipping" in capsys.readouterr().err
+    assert "the card of 'bare' lacks data and test: make it with python -m paper ship" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("shipped")

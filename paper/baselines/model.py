@@ -52,10 +52,10 @@ class ClassifierObjective(Objective):
         self.add_module("model", model)
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
-        assert batch.labelled is not None
         assert batch.classes is not None
         model = cast(Classifier, self._modules["model"])
-        classification, denoising = model.costs(batch.labelled, batch.classes, batch.x, noise)
+        labelled = batch.x if batch.labelled is None else batch.labelled
+        classification, denoising = model.costs(labelled, batch.classes, batch.x, noise)
         return Costs(classification + denoising, denoising, classification)
 
 

@@ -1,4 +1,4 @@
-"""A baseline from its configuration to its record: train all seeds at once, look at validation, test once.
+"""A baseline from its configuration to its record: train all seeds at once, watch validation, test once.
 
 # S seeds
 """
@@ -8,13 +8,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any
 
-import torch
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from paper.baselines.classifiers import Moments, population_moments
@@ -22,22 +18,26 @@ from paper.baselines.model import ClassifierObjective, Weights, errors, initial_
 from paper.baselines.recipes import BaselineConfig
 from paper.baselines.sources import known_scenes, load_split, source
 from paper.baselines.whitening import Whitening
+from taggernet.config.run import RuntimeConfig, without_retired
 from taggernet.data import Scenes
 from taggernet.rng import Key
 from taggernet.training.adam import TrainState
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
-from taggernet.training.loop import Diverged
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
+from taggernet.training.update_loop import UpdateLoop
 
-_STRETCH = 100  # updates between two looks at the cost
+Record = dict[str, Any]
+
+LONGEST = 100
+"""Updates between two steps of the progress bar."""
 
 
-def run_baseline(config: BaselineConfig, progress: bool = True) -> dict[str, Any]:
+def run_baseline(config: BaselineConfig, progress: bool = True) -> Record:
     """Train every seed of a baseline, choose weights as it says, and return the record of its errors.
 
-    Metrics are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
+    Errors are (S, 1): per seed, after its only iteration, so that they read like Tagger's.
     """
     begin = time.monotonic()
     training = Training(config, progress)
@@ -45,13 +45,13 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> dict[str, Any
     trained = time.monotonic() - begin
     weights = training.chosen
     population = population_moments(training.model, weights, training.x)
-    test = load_split(config, "test")  # looked at once, with everything decided
-    metrics = {
+    test = load_split(config, "test")  # used once, with everything decided
+    found = {
         name: {"error": [[e] for e in training.error(weights, population, scenes)]}
         for name, scenes in (("valid", training.valid), ("test", test))
     }
     return {
-        "config": plain(config),
+        "config": config_record(config),
         "environment": environment(),
         "seeds": config.seed_list,
         "training_seconds": trained,
@@ -60,111 +60,87 @@ def run_baseline(config: BaselineConfig, progress: bool = True) -> dict[str, Any
         "parameters": sum(w[0].numel() for w in weights.values()),
         "chosen_update": training.chosen_at,
         "curve": curve,
-        **metrics,
+        **found,
     }
 
 
-def plain(config: BaselineConfig) -> dict[str, Any]:
+def config_record(config: BaselineConfig) -> Record:
     """The configuration as a record holds it: what was computed, not how it ran."""
     content = asdict(config)
     for name in ("device", "compile"):
         del content[name]
-    found: dict[str, Any] = json.loads(json.dumps(content))
+    found: Record = json.loads(json.dumps(content))
     return found
 
 
-class Training:
-    """All seeds of a baseline on their way: the update, and the weights of the best or the last look at validation."""
+def same_config(config: BaselineConfig, recorded: Record) -> bool:
+    """Whether a recorded configuration is this one; fields younger than the record have their defaults."""
+    defaults = config_record(BaselineConfig())
+    optimiser = {**defaults["optimiser"], **without_retired(recorded.get("optimiser", {}), "the record")}
+    return {**defaults, **recorded, "optimiser": optimiser} == config_record(config)
+
+
+class Training(UpdateLoop):
+    """All seeds of a baseline in training, and the weights of the best or the last evaluation."""
+
+    metric = "validation error"
 
     def __init__(self, config: BaselineConfig, progress: bool) -> None:
-        self.config, self.progress = config, progress
-        self.device = pick_device(config.device)
+        self.config = config
+        device = pick_device(config.device)
         train = load_split(config, "train")
         self.valid = load_split(config, "valid")
-        self.x = known_scenes(config, train, self.device)
-        self.model = network(config).to(self.device)
+        self.x = known_scenes(config, train, device)
+        self.model = network(config).to(device)
         if config.whiten:
             self.model.whitening = Whitening.of(self.x, config.whiten)
-        self.state = TrainState.fresh(
-            initial_weights(self.model, config.seed_list, self.device), ema=config.optimiser.ema > 0
-        )
-        on_cuda = self.device.type == "cuda"
-        self.update = Update(
+        state = TrainState.fresh(initial_weights(self.model, config.seed_list, device), ema=config.optimiser.ema > 0)
+        on_cuda = device.type == "cuda"
+        update = Update(
             ClassifierObjective(self.model),
-            source(config, train, self.device),
-            self.state,
+            source(config, train, device),
+            state,
             config.optimiser,
-            Key.of(config.seed_list, self.device),
+            Key.of(config.seed_list, device),
             Part.of(config.optimiser.batch),
             half=config.precision == "bfloat16" or (config.precision == "auto" and on_cuda),
             compiled=config.compile == "yes" or (config.compile == "auto" and on_cuda),
         )
-        self.chosen: Weights = {name: w.detach().clone() for name, w in self.state.evaluated.items()}
+        runtime = RuntimeConfig(
+            log_every=config.evaluate_every or config.optimiser.updates,
+            evaluate_every=config.evaluate_every,
+            checkpoint_every=0,
+            progress=progress,
+        )
+        super().__init__(update, config.optimiser, runtime, config.seed_list, longest=LONGEST)
+        self.curve: list[Record] = []
+        self.chosen: Weights = {name: w.detach().clone() for name, w in state.evaluated.items()}
         self.chosen_at = [0] * config.seeds
         self.best = [float("inf")] * config.seeds
 
-    def run(self) -> list[dict[str, Any]]:
+    def run(self) -> list[Record]:
         """All updates; the curve of cost and validation error."""
-        config, state = self.config, self.state
-        total, every = config.optimiser.updates, config.evaluate_every
-        curve: list[dict[str, Any]] = []
-        costs: list[Tensor] = []
-        with self._bar() as bar:
-            task = bar.add_task(config.recipe, total=total, cost="-", error="-") if bar else None
-            while state.step < total:
-                ends = [total, self.update.source.valid_until(state.step), state.step + _STRETCH]
-                if every:
-                    ends.append((state.step // every + 1) * every)
-                costs.append(self.update.advance(int(min(ends)) - state.step))
-                self._check(costs[-1])
-                if bar and task is not None:
-                    bar.update(task, completed=state.step, cost=f"{costs[-1][-1, 0].mean():.4g}")
-                if state.step == total or (every and state.step % every == 0):
-                    found = self._look()
-                    mean = torch.cat(costs).mean(0)
-                    curve.append(
-                        {"step": state.step, "denoising": mean[1].tolist(), "classification": mean[2].tolist(),
-                         "valid_error": found}
-                    )  # fmt: skip
-                    costs = []
-                    if bar and task is not None:
-                        bar.update(task, error=f"{100 * sum(found) / len(found):.2f} %")
-        return curve
+        self.run_updates()
+        if not self.finished:
+            raise KeyboardInterrupt
+        return self.curve
 
-    def _bar(self) -> Any:
-        if not self.progress:
-            return nullcontext()
-        columns = (
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("cost {task.fields[cost]}"),
-            TextColumn("validation error {task.fields[error]}"),
-            TimeRemainingColumn(),
-        )
-        return Progress(*columns, console=Console(stderr=True))
+    def log(self, costs: Tensor) -> None:
+        _, denoising, classification = costs.mean(0).tolist()
+        self.curve.append({"step": self.step, "denoising": denoising, "classification": classification})
 
-    def _check(self, costs: Tensor) -> None:
-        bad = (~torch.isfinite(costs)).nonzero()
-        if len(bad):
-            row, _, seed = bad[0].tolist()
-            raise Diverged(
-                f"the cost of seed {self.config.seed_list[seed]} became {costs[tuple(bad[0])]:g} at update "
-                f"{self.state.step - len(costs) + row}: most likely the learning rate {self.config.optimiser.lr:g} "
-                f"is too high; lower it, or set optimiser.clip"
-            )
-
-    def _look(self) -> list[float]:
-        """Errors on validation now; remembers the weights that ``select`` asks for."""
+    def evaluate(self) -> float:
+        """Errors on validation; remembers the weights that ``select`` asks for."""
         now = {name: w.detach() for name, w in self.update.current_state().evaluated.items()}
         population = population_moments(self.model, now, self.x[: self.config.statistics])
         found = self.error(now, population, self.valid)
         for seed, error in enumerate(found):
             if self.config.select == "last" or error < self.best[seed]:
-                self.best[seed], self.chosen_at[seed] = error, self.state.step
+                self.best[seed], self.chosen_at[seed] = error, self.step
                 for name, w in now.items():
                     self.chosen[name][seed] = w[seed]
-        return found
+        self.curve[-1]["valid_error"] = found
+        return sum(found) / len(found)
 
     def error(self, weights: Weights, population: Sequence[Moments], scenes: Scenes) -> list[float]:
         """Mean error per seed."""

@@ -1,4 +1,4 @@
-"""Data of the baselines: their splits, and labelled and unlabelled batches as a function of the step number.
+"""Data of the baselines: Tagger's own splits, and labelled and unlabelled batches as a function of the step number.
 
 # S seeds · B batch · N elements · n scenes · D digits per scene
 
@@ -9,9 +9,7 @@ scenes than the paper's 1,000, of no more digits.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,24 +21,25 @@ from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.scenes import Array
 from taggernet.rng import Key
-from taggernet.training.datasets import permutation, permute_elements
-from taggernet.training.objective import Batch
-from taggernet.training.sources import Part, Rows
+from taggernet.training import datasets
+from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
 
 
-def digits_of(config: BaselineConfig, split: str) -> tuple[Array, Array]:
-    """Images and labels of a split."""
-    return data.mnist(split) if config.digits == "mnist" else data.fixture_digits(split)
+def data_config(config: BaselineConfig) -> DataConfig:
+    """Tagger's configuration of the same data; two digits with either on top, as all records so far."""
+    depth: Literal["up-left", "random"] = "random" if config.data == "texture-mnist-2" else "up-left"
+    return DataConfig(
+        name=config.data, seed=config.data_seed, digits=config.digits, permuted=config.permuted, depth=depth
+    )
 
 
 def load_split(config: BaselineConfig, name: str) -> Scenes:
-    """The scenes of a split (train, valid, test), the same as Tagger's for the same seed."""
-    images, labels = digits_of(config, name)
-    if config.data == "mnist":
-        scenes = Scenes(images.astype(np.float32) / 255, classes=labels, kind="real")
-    else:
-        scenes = data.texture_mnist(int(config.data[-1]), name, config.data_seed, images=images, labels=labels)
-    return permute_elements(scenes, DataConfig(seed=config.data_seed)) if config.permuted else scenes
+    """The scenes of a split (train, valid, test), the same as Tagger's for the same seed; or the digits themselves."""
+    if config.data != "mnist":
+        return datasets.load_split(data_config(config), name)
+    images, labels = datasets.digits_of(data_config(config), name)
+    scenes = Scenes(images.astype(np.float32) / 255, classes=labels, kind="real")
+    return datasets.permute_elements(scenes, data_config(config)) if config.permuted else scenes
 
 
 def with_labels(config: BaselineConfig, classes: Array) -> Array:
@@ -60,68 +59,22 @@ def tensors(scenes: Scenes, device: torch.device) -> tuple[Tensor, Tensor]:
     return x.float().to(device), classes.long().to(device)
 
 
-@runtime_checkable
-class RowSource(Protocol):
-    """Scenes and their classes, (S, B, N) and (S, B, D), for every step; training.sources.Rows is one."""
-
-    def prepare(self, step: int) -> None: ...
-
-    def valid_until(self, step: int) -> float: ...
-
-    def draw(self, step: Tensor) -> tuple[Tensor, ...]: ...
-
-
-class FreshRows:
-    """New compositions at every update."""
-
-    def __init__(self, compose: Callable[[Key, int], tuple[Tensor, Tensor]], key: Key, batch: int) -> None:
-        self.compose, self.key, self.batch = compose, key, batch
-
-    def prepare(self, step: int) -> None:
-        return
-
-    def valid_until(self, step: int) -> float:
-        return math.inf
-
-    def draw(self, step: Tensor) -> tuple[Tensor, ...]:
-        return self.compose(self.key.fold(step), self.batch)
-
-
-class BaselineSource:
-    """A labelled and, for the Ladder, an equally large unlabelled batch per update."""
-
-    def __init__(self, labelled: RowSource, unlabelled: RowSource | None) -> None:
-        self.labelled, self.unlabelled = labelled, unlabelled
-        self._draws = [labelled] if unlabelled is None else [labelled, unlabelled]
-
-    def prepare(self, step: int) -> None:
-        for draw in self._draws:
-            draw.prepare(step)
-
-    def valid_until(self, step: int) -> float:
-        return min(draw.valid_until(step) for draw in self._draws)
-
-    def batch(self, step: Tensor) -> Batch:
-        x, classes = self.labelled.draw(step)
-        return Batch(x if self.unlabelled is None else self.unlabelled.draw(step)[0], x, classes)
-
-
-def source(config: BaselineConfig, train: Scenes, device: torch.device) -> BaselineSource:
-    """Training batches for all seeds, on the device."""
+def source(config: BaselineConfig, train: Scenes, device: torch.device) -> Source:
+    """Labelled batches for all seeds and, for the Ladder, equally large unlabelled ones."""
     key, part = Key.of(config.seed_list, device), Part.of(config.optimiser.batch)
     x, classes = tensors(train, device)
-    labelled: RowSource
+    labelled: Source
     if config.labelled == "fresh":
-        labelled = FreshRows(_composer(config, device, config.labels), key.fold("labelled scenes"), part.batch)
+        labelled = FreshSource(_labelled_compositions(config, device), key.fold("labelled scenes"), part)
     else:
-        assert train.classes is not None
-        chosen = torch.from_numpy(with_labels(config, train.classes)).to(device)
-        labelled = Rows((x[chosen], classes[chosen]), key.fold("labelled order"), part)
+        chosen = _labelled_rows(config, train, device)
+        labelled = FixedSource(x[chosen], key.fold("labelled order"), part, classes[chosen])
     if config.method != "ladder":
-        return BaselineSource(labelled, None)
+        return labelled
     if config.unlabelled == "fresh":
-        return BaselineSource(labelled, FreshRows(_composer(config, device), key.fold("scenes"), part.batch))
-    return BaselineSource(labelled, Rows((x, classes), key.fold("order"), part))
+        compose = datasets.fresh_draw(data_config(config), device)
+        return LabelledSource(FreshSource(compose, key.fold("scenes"), part), labelled)
+    return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
 
 
 def known_scenes(config: BaselineConfig, train: Scenes, device: torch.device) -> Tensor:
@@ -131,27 +84,17 @@ def known_scenes(config: BaselineConfig, train: Scenes, device: torch.device) ->
         return x
     if config.labelled == "fresh":
         key = Key.of(config.data_seed, device).fold("statistics")
-        return _composer(config, device, config.labels)(key, config.statistics)[0]
+        return _labelled_compositions(config, device)(key, config.statistics, 0)[0]
+    return x[_labelled_rows(config, train, device)]
+
+
+def _labelled_rows(config: BaselineConfig, train: Scenes, device: torch.device) -> Tensor:
     assert train.classes is not None
-    return x[torch.from_numpy(with_labels(config, train.classes)).to(device)]
+    return torch.from_numpy(with_labels(config, train.classes)).to(device)
 
 
-def _composer(
-    config: BaselineConfig, device: torch.device, labels: int | None = None
-) -> Callable[[Key, int], tuple[Tensor, Tensor]]:
-    """A function that composes scenes of the training digits, or of the ``labels`` of them that have labels."""
-    images, marks = digits_of(config, "train")
-    if labels is not None:
-        chosen = with_labels(config, marks)
-        images, marks = images[chosen], marks[chosen]
-    pictures, classes = torch.from_numpy(images).to(device), torch.from_numpy(marks).to(device)
-    bank, digits = data.texture_bank(device), int(config.data[-1])
-    order = None
-    if config.permuted:
-        order = torch.from_numpy(permutation(DataConfig(seed=config.data_seed), images[0].size)).to(device)
-
-    def compose(key: Key, count: int) -> tuple[Tensor, Tensor]:
-        x, _, shown = data.fresh_texture_mnist(key, pictures, classes, bank, count, digits)
-        return x if order is None else x[..., order], shown if digits == 2 else shown.unsqueeze(-1)
-
-    return compose
+def _labelled_compositions(config: BaselineConfig, device: torch.device) -> Draw:
+    """New scenes of the digits that have labels."""
+    wanted = data_config(config)
+    _, labels = datasets.digits_of(wanted, "train")
+    return datasets.fresh_draw(wanted, device, with_labels(config, labels))

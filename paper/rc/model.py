@@ -112,7 +112,7 @@ class ReconstructionClustering:
 
         ``report`` is called every 50 updates with the number done and their mean loss in nats per element.
         """
-        config, rows = self.config, self.rows(x)[0].to(torch.uint8)
+        config, rows = self.config, self.flatten(x)[0].to(torch.uint8)
         if len(rows) < config.batch:
             raise ValueError(f"x has {len(rows)} inputs, fewer than a batch of {config.batch}: lower batch")
         key = Key.of(seed, self.device).fold("reconstruction clustering")
@@ -150,7 +150,7 @@ class ReconstructionClustering:
         check_count("groups", groups, low=1, high=MAX_GROUPS)
         check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
         check_count("batch_size", batch_size, low=1)
-        rows, shape = self.rows(x)
+        rows, shape = self.flatten(x)
         origin = x.device if isinstance(x, Tensor) else torch.device("cpu")
         histories = [
             [state.to(origin) for state in self.iterate(part, groups, iterations, seed, first)]
@@ -178,7 +178,7 @@ class ReconstructionClustering:
             raise RuntimeError("this ReconstructionClustering has no network yet: call fit first")
         return self.network
 
-    def rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...]]:
+    def flatten(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...]]:
         """x as checked rows on our device, and the shape of one input."""
         scenes = Scenes.of(x.x if isinstance(x, Scenes) else x, kind="binary")
         rows = torch.from_numpy(scenes.x.reshape(len(scenes), -1)).to(self.device, torch.float32)

@@ -116,7 +116,7 @@ def _fit_shown(
 @torch.no_grad()
 def _score(model: ReconstructionClustering, scenes: Scenes, config: RCRun, seed: int) -> dict[str, Any]:
     """Means over scenes; AMI with the max normaliser after every iteration, the rest after the last."""
-    rows, _ = model.rows(scenes)
+    rows, _ = model.flatten(scenes)
     labels: list[list[Tensor]] = []
     for first, part in batches(rows, 500):
         states = model.iterate(part, config.groups, config.iterations, seed, first)

@@ -33,3 +33,17 @@ def check_unmasked(name: str, value: object) -> None:
     """Refuse masked values, which numpy would otherwise return as if they were data."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} has {int(np.ma.getmaskarray(value).sum())} masked values: fill or drop them first")
+
+
+def float_array(x: object) -> Array:
+    """x as float32 or float64 that torch can take over: in order, native and not read-only."""
+    check_unmasked("x", x)
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError("x is a list whose parts differ in shape: give inputs of one shape, e.g. an array") from None
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
+    dtype = np.float64 if array.dtype.kind == "f" and array.dtype.itemsize > 4 else np.float32
+    with np.errstate(over="ignore"):  # what becomes infinite is refused with the rest
+        return np.require(array, dtype, ["C", "W"])

@@ -174,12 +174,10 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
 
 
 def _train(options: Train) -> None:
-    from taggernet.training import train
+    from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    run = train(options.config, options.out)
-    if not run.finished:
-        raise KeyboardInterrupt
+    run = train_to_end(options.config, options.out)
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)
@@ -217,7 +215,8 @@ def _data(options: Data) -> None:
         count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
         scenes = data.shapes(count, options.seed, options.objects, split=options.split)
     else:
-        scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n)
+        digits = int(options.name[-1])
+        scenes = data.texture_mnist(digits, options.split, options.seed, n=options.n, depth=options.depth)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
 

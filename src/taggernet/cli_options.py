@@ -78,6 +78,8 @@ class Data:
     """Seed of the data set."""
     objects: int = 3
     """Shapes: objects per scene."""
+    depth: Literal["up-left", "random"] = "up-left"
+    """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
     overwrite: bool = False
     """Replace the file if it exists."""
 

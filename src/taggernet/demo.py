@@ -23,7 +23,7 @@ from taggernet.pretrained import locate, shipped
 from taggernet.recipes import recipe
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
-from taggernet.training import train
+from taggernet.training import train_to_end
 from taggernet.training.datasets import load_split
 from taggernet.training.seeds import initial_weights
 from taggernet.viz.figures import grouping_figure
@@ -60,7 +60,7 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     model, card = Tagger.from_pretrained(name), read_card(locate(name))
     lacking = [field for field in ("data", "test") if not isinstance(card.get(field), dict)]
     if lacking:
-        raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper.shipping")
+        raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper ship")
     groups, iterations = card["test"]["groups"], card["test"]["iterations"]
     scenes, source = held_out(card["data"], count)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
@@ -90,7 +90,8 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
     except FileNotFoundError:
         images, labels = fixture_digits("test")
         source = f"TextureMNIST{digits} scenes of the {len(labels)} bundled test digits"
-    return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count), source
+    depth = described.get("depth", "random")  # cards of version 0.1 do not say it: either digit was on top
+    return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count, depth=depth), source
 
 
 def promise(card: dict[str, Any]) -> str:
@@ -125,9 +126,7 @@ def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
 
     before = metrics(initial_weights(config.model, config.seed_list, "cpu"))
     make_folder(out)
-    run = train(config)
-    if not run.finished:
-        raise KeyboardInterrupt
+    run = train_to_end(config)
     after = metrics(run.weights)
     rows = {f"{_words(k)} {when}": f[k] for k in ("cost", "ami") for when, f in (("before", before), ("after", after))}
     show(rows, f"{len(scenes):,} unseen scenes, before and after {run.seconds:.0f} s of training without labels")

@@ -3,8 +3,8 @@
 # n samples · N features · K groups · C classes
 
 Departures from ``Tagger``: every sample starts from the same random masks, so that its result depends on nothing but
-itself, and LayerNorm is the default for the same reason (with ``norm="batch"`` a sample's result depends on those it
-is given with). Samples are rows; a shape they may have had is not needed, as nothing here knows of neighbours.
+itself. With ``norm="batch"`` the statistics are frozen after training for the same reason. Samples are rows; a shape
+they may have had is not needed, as nothing here knows of neighbours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from taggernet.rng import Key
 from taggernet.tag import Grouping, State
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger import Tagger
-from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train
+from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
 from taggernet.training.auto_config import model_for
 from taggernet.training.datasets import IN_MEMORY
 
@@ -96,9 +96,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
             class_cost=class_cost,
             first_seed=seed,
         )
-        run = train(config, scenes=scenes)
-        if not run.finished:
-            raise KeyboardInterrupt
+        run = train_to_end(config, scenes=scenes)
         self.model_: Tagger = run.model()
         self.n_iter_ = run.step
 

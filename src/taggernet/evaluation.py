@@ -3,7 +3,8 @@
 # S seeds · B batch · K groups · N elements · T iterations · C classes · n scenes
 
 The denoising cost is measured on corrupted input, grouping and classification on clean input (paper,
-section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of the split.
+section 3.1). BatchNorm models see ``batch`` scenes at a time, in the order of the split, unless their statistics are
+frozen.
 """
 
 from __future__ import annotations
@@ -163,6 +164,6 @@ def evaluate_weights(
 
 
 def stack_weights(models: Sequence[Tagger]) -> dict[str, Tensor]:
-    """The weights of several models of one configuration, stacked (S, ...)."""
-    states = [dict(model.named_parameters()) for model in models]
-    return {name: torch.stack([state[name].detach() for state in states]) for name in states[0]}
+    """The weights of several models of one configuration and their frozen statistics, stacked (S, ...)."""
+    states = [model.state_dict() for model in models]
+    return {name: torch.stack([state[name] for state in states]) for name in states[0]}

@@ -2,13 +2,14 @@
 
 # B batch · K groups · N elements · T iterations · C classes
 
-    step   x, z, fed, m             ->  z_next, fed_next, m_next [, shares (B, K, C)]
-    loop   x, start [, iterations]  ->  masks, reconstructions [, classes (B, C)]
+    step   x, z, fed, m [, iteration]  ->  z_next, fed_next, m_next [, shares (B, K, C)]
+    loop   x, start [, iterations]     ->  masks, reconstructions [, classes (B, C)]
 
 Everything is (B, K, N) but ``x``, which is (B, N): the step's in the model's units, as it is one of many; the loop's in
 the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K are the
 first masks; its shape decides K. ``iterations`` is T and may be left out. The step begins with such masks and with z
-and fed at the data's mean. BatchNorm models depend on what shares their batch, here as everywhere.
+and fed at the data's mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their
+statistics are frozen. The step of a frozen model also takes ``iteration``, counted from 1.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from torch import Tensor, nn
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import make_folder, write_durably
+from taggernet.nets.frozen import in_iteration
 from taggernet.tag import State, step
 from taggernet.tagger import Tagger
 
@@ -41,9 +43,12 @@ class Step(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor, iteration: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         model = self.model
-        state = step(model.mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v)
+        mapping = model.mapping if iteration is None else in_iteration(model.mapping, iteration)
+        state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v)
         found = (state.z, state.fed, state.m)
         return (*found, model.class_shares(state)) if model.config.classes else found
 
@@ -91,14 +96,19 @@ def _traced(model: Tagger) -> Any:
     device = model.w.device
     x, *groups = torch.zeros(2, config.elements), *(torch.zeros(2, 3, config.elements) for _ in range(3))
     batch, k = torch.export.Dim("batch"), torch.export.Dim("groups")
+    inputs = {"x": (x, {0: batch})} | {
+        name: (group, {0: batch, 1: k}) for name, group in zip(("z", "fed", "m"), groups, strict=True)
+    }
+    if config.frozen_iterations:
+        inputs["iteration"] = (torch.tensor(1), {})
     try:
         with _quietly():
             program = torch.onnx.export(
                 Step(model.cpu().eval()),
-                (x, *groups),
-                input_names=["x", "z", "fed", "m"],
+                tuple(example for example, _ in inputs.values()),
+                input_names=list(inputs),
                 output_names=["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])],
-                dynamic_shapes={"x": {0: batch}} | {name: {0: batch, 1: k} for name in ("z", "fed", "m")},
+                dynamic_shapes={name: free for name, (_, free) in inputs.items()},
                 dynamo=True,
                 external_data=False,
                 optimize=False,
@@ -123,6 +133,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     for each in nodes:
         each.input[:] = ["loop.x_in_units" if name == "x" else name for name in each.input]
     shares = ["shares"] if config.classes else []
+    if config.frozen_iterations:  # ONNX counts from 0
+        nodes.insert(0, node("Add", ["loop.iteration", "loop.one"], ["iteration"]))
     body = onnx.helper.make_graph(
         [*nodes, node("Identity", ["loop.go_on"], ["loop.go_on_next"])],
         "iteration",
@@ -138,6 +150,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         "loop.offset": np.array(config.offset, np.float32),
         "loop.scale": np.array(config.scale, np.float32),
     }
+    if config.frozen_iterations:
+        constants["loop.one"] = np.array(1, np.int64)
     if shares:
         constants |= {"loop.last": np.array(-1, np.int64), "loop.over_groups": np.array([1], np.int64)}
     around = [

@@ -6,6 +6,7 @@ call it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,14 @@ def write_model(
     groups: int = GROUPS,
     iterations: int = ITERATIONS,
     half: bool = False,
+    whole: Collection[str] = (),
 ) -> Path:
-    """Write weights, configuration, K and T into a folder; ``half`` stores large tensors in half precision."""
+    """Write weights, configuration, K and T into a folder; ``half`` halves the precision of large tensors but ``whole``."""
     if half:
-        weights = {name: _halved(name, tensor) if tensor.numel() > 1000 else tensor for name, tensor in weights.items()}
+        weights = {
+            name: _halved(name, tensor) if tensor.numel() > 1000 and name not in whole else tensor
+            for name, tensor in weights.items()
+        }
     folder = Path(folder)
     make_folder(folder)
     write_tensors(folder / WEIGHTS, weights)

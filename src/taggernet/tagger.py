@@ -11,24 +11,25 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from taggernet import hub, model_io
-from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.arrays import check_dense_tensor, float_array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
+from taggernet.nets.frozen import batch_norms, freezable, freeze, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
-from taggernet.nets.norm import BatchNorm, Kernels, use_kernels
+from taggernet.nets.norm import Kernels, use_kernels
 from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
@@ -80,6 +81,8 @@ class Tagger(nn.Module):
                 config.elements, widths, config.norm, gate, top, heads, config.norm_eps, _reader(config)
             )
         self.mapping = mapping
+        if config.frozen_iterations:
+            reserve(freezable(mapping), config.frozen_iterations)
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
         self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
@@ -110,12 +113,15 @@ class Tagger(nn.Module):
         iterations: int,
         dropout: Dropout | None = None,
         reader_alone: bool = False,
+        frozen: bool = True,
     ) -> Iterator[State]:
         """The states after iterations 1 .. T; everything they know of the input is x~.
 
+        Frozen statistics are used where there are any, unless ``frozen`` is False or the model is in training mode.
         ``dropout`` is for the last of them, on the Ladder's way up to the classes; ``reader_alone`` keeps the
         gradient of its classes inside the layers that read them.
         """
+        frozen = frozen and not self.training
         last = None
         if dropout is not None or reader_alone:
             if not isinstance(self.mapping, LadderMapping):
@@ -124,7 +130,12 @@ class Tagger(nn.Module):
                     "set class_dropout to 0 and class_reach to 'all'"
                 )
             last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
-        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, last)
+
+        def at(i: int) -> Mapping:
+            mapping = self.mapping if last is None or i < iterations else last
+            return in_iteration(mapping, i) if frozen and self.config.frozen_iterations else mapping
+
+        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, at)
 
     def states(
         self,
@@ -137,12 +148,13 @@ class Tagger(nn.Module):
     ) -> Iterator[State]:
         """A batch through the whole loop: the random start, then the states after iterations 1 .. T.
 
-        ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all.
+        ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all. Frozen statistics are
+        those of clean x: with noise BatchNorm uses the statistics of the batch, as in training.
         """
         seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
         state = self.start(x.shape[-2], groups, masks, first)
         yield state
-        yield from self.iterate(seen, state, iterations)
+        yield from self.iterate(seen, state, iterations, frozen=noise is None)
 
     def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
         """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
@@ -176,10 +188,10 @@ class Tagger(nn.Module):
 
         x: (B, *shape) or (B, anything whose product is N), numpy or torch; what comes out is of the same
         kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
-        ``batch_size`` inputs at a time and their results depend on it; for LayerNorm it only bounds memory.
+        ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen statistics it
+        only bounds memory.
         """
-        k = check_count("groups", self.groups if groups is None else groups, low=1, high=MAX_GROUPS)
-        t = check_count("iterations", self.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
+        k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
         check_integer("seed", seed)
         rows, shape, as_numpy = self.checked_rows(x)
@@ -206,10 +218,16 @@ class Tagger(nn.Module):
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
 
+    def _use(self, groups: int | None, iterations: int | None) -> tuple[int, int]:
+        """K and T, checked: those named, else the model's own."""
+        k = check_count("groups", self.groups if groups is None else groups, low=1, high=MAX_GROUPS)
+        t = self.iterations if iterations is None else iterations
+        return k, check_count("iterations", t, low=1, high=MAX_ITERATIONS)
+
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked rows of floats, the shape of one input, and whether x was numpy."""
         as_numpy = not isinstance(x, Tensor)
-        x = torch.from_numpy(_array(x)) if as_numpy else check_dense_tensor("x", x)
+        x = torch.from_numpy(float_array(x)) if as_numpy else check_dense_tensor("x", x)
         expected = f"(B, {', '.join(map(str, self.config.shape))})"
         if x.ndim < 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
@@ -231,6 +249,42 @@ class Tagger(nn.Module):
             )
         return rows, tuple(x.shape[1:]), as_numpy
 
+    @torch.no_grad()
+    def freeze_statistics(
+        self,
+        scenes: Any,
+        groups: int | None = None,
+        iterations: int | None = None,
+        *,
+        seed: int = 0,
+        batch_size: int = 100,
+    ) -> Tagger:
+        """Give BatchNorm the statistics of these scenes for good, so that no result depends on the rest of its batch.
+
+        scenes: Scenes or an array like ``group``'s x, in any order; a few thousand are enough. ``batch_size`` should be
+        that of training: every place that normalises gets the mean and variance of each iteration, averaged over such
+        batches. Later iterations use the last one's; a K other than ``groups`` works too. Frozen statistics are saved
+        with the model and are not used in training mode. Returns the model, in evaluation mode.
+        """
+        k, t = self._use(groups, iterations)
+        check_count("batch_size", batch_size, low=2, high=10**9)
+        check_integer("seed", seed)
+        mapping = freezable(self.mapping)
+        rows, _, _ = self.checked_rows(getattr(scenes, "x", scenes))
+        if len(rows) < 2:
+            raise ValueError("one scene has no statistics of its own: give at least 2 scenes, better 2,000")
+        # Shuffled like the batches of training: a file may be sorted.
+        rows = rows[Key.of(seed).fold("order").permutation(len(rows)).to(rows.device)]
+        size = math.ceil(len(rows) / math.ceil(len(rows) / batch_size))  # no batch is much smaller than the others
+        masks = Key.of(seed, self.w.device).fold("masks")
+        loops = (
+            self.iterate(self.inputs(part), self.start(len(part), k, masks, first), t, frozen=False)
+            for first, part in batches(rows, size)
+        )
+        freeze(mapping, loops, t)
+        self.config = replace(self.config, frozen_iterations=t)
+        return self.eval()
+
     # --- save and load -----------------------------------------------------------------------------------
 
     def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
@@ -241,8 +295,9 @@ class Tagger(nn.Module):
                 "save model.state_dict() with taggernet.fileio.write_tensors instead"
             )
         return model_io.write_model(
-            folder, self.config, self.state_dict(), card, groups=self.groups, iterations=self.iterations, half=half
-        )
+            folder, self.config, self.state_dict(), card, groups=self.groups, iterations=self.iterations, half=half,
+            whole={name for name, _ in self.named_buffers()},
+        )  # fmt: skip
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
@@ -290,9 +345,8 @@ class Tagger(nn.Module):
 
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""
-        for module in self.modules():
-            if isinstance(module, BatchNorm):
-                module.shared_statistics = True
+        for norm in batch_norms(self):
+            norm.shared_statistics = True
 
 
 def _reader(config: TaggerConfig) -> ClassHead | None:
@@ -301,20 +355,6 @@ def _reader(config: TaggerConfig) -> ClassHead | None:
     return ClassHead(
         config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
     )
-
-
-def _array(x: object) -> Float[np.ndarray, "..."]:
-    """x as float32 or float64 that torch can take over: in order, native and not read-only."""
-    check_unmasked("x", x)
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise ValueError("x is a list whose parts differ in shape: give inputs of one shape, e.g. an array") from None
-    if array.dtype.kind not in "buif":
-        raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")
-    dtype = np.float64 if array.dtype.kind == "f" and array.dtype.itemsize > 4 else np.float32
-    with np.errstate(over="ignore"):  # what becomes infinite is refused with the rest
-        return np.require(array, dtype, ["C", "W"])
 
 
 def corruption_for(config: TaggerConfig) -> Corruption:

@@ -11,7 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taggernet.data.shapes import KINDS, fresh_shapes, shape_masks, shapes
+from taggernet.data import Scenes
+from taggernet.data.shapes import KINDS, coincident, fresh_shapes, shape_masks, shapes
 from taggernet.rng import Key
 
 
@@ -164,3 +165,23 @@ GOLDEN = {0: "9ad85a307f2720497a666eac97254b39", 1: "2a2ca471626a59623a6c2b3a8af
 def test_golden_checksums(seed: int) -> None:
     scenes = shapes(1000, seed)
     assert hashlib.md5(scenes.x.tobytes() + scenes.groups.tobytes()).hexdigest() == GOLDEN[seed]
+
+
+def test_coincident_means_kind_row_and_column() -> None:
+    same = {
+        "kinds": [[0, 1, 0], [0, 1, 0], [2, 2, 2]],
+        "rows": [[3, 3, 3]] * 3,
+        "cols": [[5, 5, 5], [5, 5, 4], [1, 2, 3]],
+    }
+    ones = np.ones((3, 1), dtype=np.uint8)
+    scenes = Scenes(ones, ones, details={name: np.array(value) for name, value in same.items()})
+    assert coincident(scenes).tolist() == [True, False, False]
+
+
+def test_coincident_scenes_are_found() -> None:
+    scenes = shapes(3000, split="valid")
+    by_hand = []
+    for places in zip(*(scenes.details[name] for name in ("kinds", "rows", "cols")), strict=True):
+        by_hand.append(len(set(zip(*places, strict=True))) < 3)
+    assert np.array_equal(coincident(scenes), by_hand)
+    assert any(by_hand)

@@ -22,7 +22,7 @@ from paper.failure_analysis import (
     overlap,
     smallest_visible,
 )
-from taggernet.data import Scenes, coincident, shapes
+from taggernet.data import Scenes, shapes
 
 
 def by_hand(true: list[int], found: list[int], ami: float, twice: bool) -> str:
@@ -109,16 +109,6 @@ def test_empty_groups_win_no_covered_element() -> None:
 def scenes_of(details: dict[str, Any], x: list[list[int]], groups: list[list[int]]) -> Scenes:
     arrays = {name: np.array(value) for name, value in details.items()}
     return Scenes(np.array(x, dtype=np.uint8), np.array(groups, dtype=np.uint8), details=arrays)
-
-
-def test_coincident_means_kind_row_and_column() -> None:
-    same = {
-        "kinds": [[0, 1, 0], [0, 1, 0], [2, 2, 2]],
-        "rows": [[3, 3, 3]] * 3,
-        "cols": [[5, 5, 5], [5, 5, 4], [1, 2, 3]],
-    }
-    scenes = scenes_of(same, [[1]] * 3, [[1]] * 3)
-    assert coincident(scenes).tolist() == [True, False, False]
 
 
 def test_overlap_is_the_share_covered_more_than_once() -> None:

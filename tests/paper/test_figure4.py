@@ -9,16 +9,10 @@ import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 
-from paper.animation import animation
-from paper.charts import generalisation_figure, surface
-from paper.figure4 import at_percentiles, figure4, worst_scenes_figure
-from paper.generalisation import generalisation
+from paper.figure4 import at_percentiles, figure4
 from taggernet.config.run import DataConfig
-from taggernet.evaluation import stack_weights
 from taggernet.tagger import Tagger, TaggerConfig
-from taggernet.viz.layout import Sheet, Trace, draw_inference, inference_size, save
 
 DATA = DataConfig(objects=2, size=10, style="small")
 
@@ -62,57 +56,6 @@ def test_no_text_of_figure4_touches_another(model: Tagger, tmp_path: Path, drawn
         assert not any(one.overlaps(other) for other in boxes[i + 1 :])
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_figures_of_a_record(model: Tagger, tmp_path: Path, drawn: list[Figure], seeds: int) -> None:
-    record = generalisation(
-        model, stack_weights([model] * seeds), scenes=30, groups=(2, 3), objects=(1, 2), iterations=2, data=DATA,
-        standard=(3, 2, 2),
-    )  # fmt: skip
-    generalisation_figure(record, tmp_path / "generalisation")
-    assert written(tmp_path / "generalisation")
-    assert len(drawn[0].axes) == 7
-    assert surface(record, "ami", 2)[1, 0] == pytest.approx(np.mean([s[1] for s in record["sweep"][2]["ami"]]))
-    worst_scenes_figure(model, record, tmp_path / "worst", data=DATA, columns=4)
-    assert written(tmp_path / "worst")
-    assert len(drawn[-1].axes) == sum(2 * min(len(w), 4) for w in record["standard"]["worst"][0].values())
-
-
-def test_the_animation_runs_from_the_start_to_the_result(model: Tagger, tmp_path: Path) -> None:
-    path = animation(model, tmp_path / "groups.gif", scenes=3, data=DATA, groups=3, iterations=2, dpi=50)
-    with Image.open(path) as gif:
-        assert gif.format == "GIF"
-        assert 3 <= gif.n_frames <= 13  # type: ignore[attr-defined]  # frames that do not change are joined
-        assert gif.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
-
-
-def test_inference_with_classes_has_bars_per_group(drawn: list[Figure], tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    z, m = random.random((3, 4, 28, 28)), random.dirichlet(np.ones(4), (3, 28, 28)).transpose(0, 3, 1, 2)
-    trace = Trace((z * m).sum(1)[-1], z, m, real=True)
-    width, height = inference_size(4, 2, 0.4, bars=1.0)
-    sheet = Sheet(width + 0.2, height + 0.4)
-    draw_inference(sheet, 0.1, 0.3, 0.4, trace, classes=random.dirichlet(np.ones(11), 4), bars=1.0)
-    save(sheet.figure, tmp_path / "inference")
-    assert written(tmp_path / "inference")
-    bars = [axes for axes in sheet.figure.axes if axes.patches]
-    assert len(bars) == 4
-    assert len(sheet.figure.axes) == 3 * (1 + 2 * 4) + 4
-    for axes in sheet.figure.axes:
-        box = axes.get_position()
-        assert 0 <= box.x0 < box.x1 <= 1
-        assert 0 <= box.y0 < box.y1 <= 1
-
-
 def test_scenes_stand_at_their_percentiles() -> None:
     scores = np.linspace(0, 1, 102)
     assert at_percentiles(scores, (100, 50, 0), but=101) == [100, 50, 0]
-
-
-def test_figure_4_is_drawn_though_only_the_record_of_its_row_is_there(tmp_path: Path) -> None:
-    """A clone has the records but not the weights: they are trained, here at toy size."""
-    from paper.reproduce import reproduce
-
-    for _ in range(2):  # the second time from the run that the first one left
-        reproduce("figure4", quick=True, results=tmp_path, runs=tmp_path / "runs", device="cpu")
-    made = tmp_path / "quick" / "table1"
-    assert {p.name for p in made.iterdir()} == {"figure4.pdf", "figure4.png", "figure4.gif", "figure4.json"}

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from paper import figure5 as module
 from paper.figure5 import LOWER, UPPER, _Gallery, figure5
-from paper.replay import Replay, replay
-from paper.reproduce import reproduce
+from paper.replay import Replay, replay_grouping
 from taggernet.config.run import DataConfig
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training.datasets import load_split
@@ -73,7 +72,7 @@ def test_e2_is_e1_without_the_upper_digits_group(tmp_path: Path, monkeypatch: py
     shown = figure5(model(), None, tmp_path / "f", **SMALL, example=23)
     assert shown["E"]["scene"] == 23
     scenes = load_split(DATA, "test")
-    seen = replay(model(), scenes, [23], groups=3, iterations=2, batch=20, seed=0)
+    seen = replay_grouping(model(), scenes, [23], groups=3, iterations=2, batch=20, seed=0)
     assert scenes.groups is not None
     visible = scenes.groups[23].reshape(-1) == UPPER
     held = [float(seen.history[-1].m[0, k][torch.from_numpy(visible)].sum()) for k in range(3)]
@@ -100,7 +99,7 @@ def test_the_scene_of_e_is_where_the_lower_digit_gains_most(tmp_path: Path, monk
     assert scenes.classes is not None
     gains = {}
     for i, (true, (first, second)) in enumerate(zip(scenes.groups, scenes.classes, strict=True)):
-        seen = replay(net, scenes, [i], groups=3, iterations=2, batch=20, seed=0)
+        seen = replay_grouping(net, scenes, [i], groups=3, iterations=2, batch=20, seed=0)
         held = [[float(seen.masks[0, k][true == which].sum()) for k in range(3)] for which in (LOWER, UPPER)]
         lower, upper = (int(np.argmax(one)) for one in held)
         if first != second and lower != upper:
@@ -131,14 +130,3 @@ def test_another_model_may_group_the_single_digit(tmp_path: Path, monkeypatch: p
 def test_the_example_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"example=40 was asked for, but there are scenes 0 .. 39"):
         figure5(model(), None, tmp_path / "f", **SMALL, example=40)
-
-
-def test_the_command_draws_a_given_model(
-    tmp_path: Path, drawn: list[Figure], capsys: pytest.CaptureFixture[str]
-) -> None:
-    model().save(tmp_path / "mine")
-    reproduce("figure5", quick=True, model=str(tmp_path / "mine"), results=tmp_path, runs=tmp_path / "runs")
-    folder = tmp_path / "quick" / "table2"
-    assert str(folder) in capsys.readouterr().out
-    assert {path.name for path in folder.iterdir()} == {"figure5.pdf", "figure5.png", "figure5.json"}
-    assert not (tmp_path / "runs").exists()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from paper.baselines import BASELINES
-from paper.table1 import is_of
-from paper.table2 import ROWS, is_of_baseline
-from paper.table2_cells import chosen_families
+from paper.baselines.run import same_config as same_baseline_config
+from paper.records import same_config
+from paper.table2_cells import ROWS, chosen_families
 from taggernet.fileio import read_json
 from taggernet.recipes import RECIPES
 
@@ -31,10 +31,10 @@ def test_there_are_records() -> None:
 def test_the_record_of_a_tagger_is_of_its_recipe(path: Path) -> None:
     record = read_json(path)
     count = len(record["seeds"])
-    assert is_of(replace(CONFIGS[path.stem], seeds=count), record["config"], path)
+    assert same_config(replace(CONFIGS[path.stem], seeds=count), record["config"], path)
     if "first_phase" in record:
         first = record["first_phase"]
-        assert is_of(replace(CONFIGS[first["recipe"]], seeds=count), first, path)
+        assert same_config(replace(CONFIGS[first["recipe"]], seeds=count), first, path)
     errors = record["test"].get("error", record["test"]["ami"])
     assert [len(row) for row in errors] == [len(errors[0])] * count
 
@@ -43,5 +43,5 @@ def test_the_record_of_a_tagger_is_of_its_recipe(path: Path) -> None:
 def test_the_record_of_a_baseline_is_of_its_recipe(path: Path) -> None:
     record = read_json(path)
     count = len(record["seeds"])
-    assert is_of_baseline(replace(BASELINES[path.stem], seeds=count), record["config"])
+    assert same_baseline_config(replace(BASELINES[path.stem], seeds=count), record["config"])
     assert len(record["test"]["error"]) == len(record["chosen_update"]) == count

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from paper.generalisation import draw
-from paper.replay import Replay, replay
+from paper.generalisation import draw_test_shapes
+from paper.replay import Replay, replay_grouping
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights, stack_weights
@@ -35,9 +35,9 @@ def shapes_model(seed: int = 0, norm: str = "layer") -> Tagger:
 
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_a_replay_shows_what_was_evaluated(norm: str) -> None:
-    tagger, scenes = shapes_model(2, norm), draw(DATA, 30, 0, 2)
+    tagger, scenes = shapes_model(2, norm), draw_test_shapes(DATA, 30, 0, 2)
     found = evaluate_weights(tagger, stack_weights([tagger]), scenes, groups=3, iterations=2, batch=8, seed=5)
-    grouping = replay(tagger, scenes, [29, 3, 8], groups=3, iterations=2, batch=8, seed=5)
+    grouping = replay_grouping(tagger, scenes, [29, 3, 8], groups=3, iterations=2, batch=8, seed=5)
     assert np.array_equal(grouping.labels.reshape(3, -1), found.labels[0, -1, [29, 3, 8]].numpy())
     assert len(grouping.history) == 3
 
@@ -46,9 +46,9 @@ def test_permuted_scenes_are_drawn_in_order() -> None:
     tagger = shapes_model()
     plain = Replay(tagger, DATA, 10, 0, 1, 10)
     moved = Replay(tagger, replace(DATA, permuted=True), 10, 0, 1, 10)
-    assert not np.array_equal(plain.draw(2).x, moved.draw(2).x)
+    assert not np.array_equal(plain.load_scenes(2).x, moved.load_scenes(2).x)
     for index in (0, 7):
-        shown = [replay.traces(replay.draw(2), [index], 2)[0].x for replay in (plain, moved)]
+        shown = [replay.traces(replay.load_scenes(2), [index], 2)[0].x for replay in (plain, moved)]
         assert np.array_equal(*shown)
 
 
@@ -57,8 +57,8 @@ def test_units() -> None:
     scenes = Scenes(np.random.default_rng(0).random((7, 3, 4), np.float32), kind="real")
     scaled = replace(scenes, x=50 * scenes.x - 100)
     chosen = {"groups": 3, "iterations": 2, "batch": 4, "seed": 1}
-    plain = replay(tagger(REAL), scenes, [5, 0], **chosen)
-    found = replay(tagger(replace(REAL, offset=-100.0, scale=50.0)), scaled, [5, 0], **chosen)
+    plain = replay_grouping(tagger(REAL), scenes, [5, 0], **chosen)
+    found = replay_grouping(tagger(replace(REAL, offset=-100.0, scale=50.0)), scaled, [5, 0], **chosen)
     np.testing.assert_allclose(found.masks, plain.masks, atol=1e-3)
     np.testing.assert_allclose(found.reconstructions, 50 * plain.reconstructions - 100, atol=0.05)
 

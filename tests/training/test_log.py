@@ -29,7 +29,7 @@ def test_a_slow_run_has_a_line_every_half_minute(monkeypatch: pytest.MonkeyPatch
     lines = Lines(console, total=1000, done=400)
     for step in range(401, 421):
         now[0] += 8
-        lines(step, loss=f"{1 / step:.4f}", rate="0.125/s", ami="0.500")
+        lines(step, loss=f"{1 / step:.4f}", rate="0.125/s", metric="0.500")
     shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert shown[0] == "update 404 of 1,000: loss 0.0025, AMI 0.500, 0.125/s, 1:19:28 left"
     assert [line.split()[1] for line in shown] == ["404", "408", "412", "416", "420"]

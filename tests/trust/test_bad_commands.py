@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -159,27 +158,6 @@ def test_a_wrong_command_is_two_lines_and_status_2(
     assert "Traceback" not in shown.err
     assert not (here / "out" / "config.json").exists(), "corrected, the command must not find half a run"
     assert not (here / mischief.MARK).exists()
-
-
-@pytest.mark.parametrize(
-    ("module", "options"),
-    [
-        ("paper.baselines.command", "mlp-texture-mnist-1-1k --quick --out a-file"),
-        ("paper.baselines.sweep", "mlp-texture-mnist-1-1k settings.json --quick --out a-file/x.json"),
-        ("paper.rc.command", "--out a-file/rc.json"),
-    ],
-)
-def test_the_commands_beside_it_find_out_first_where_nothing_can_be_written(
-    module: str, options: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here / "settings.json").write_text('{"as it is": {}}')
-    with pytest.raises(SystemExit) as ended:
-        importlib.import_module(module).main(options.split())
-    shown = capsys.readouterr()
-    assert ended.value.code == 2
-    assert shown.err.startswith("a-file cannot be written (File exists)")
-    assert len(shown.err.splitlines()) == 1
-    assert not shown.out
 
 
 def test_figures_are_shown_though_their_file_cannot_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

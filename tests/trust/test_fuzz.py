@@ -307,7 +307,7 @@ def test_any_arguments_end_in_a_status_and_two_lines(command: str, name: str, re
         for name_of_command in ("demo", "explore", "export"):
             options = cli.COMMANDS[name_of_command][0]
             patched.setitem(cli.COMMANDS, name_of_command, (options, lambda options: None))
-        patched.setattr("taggernet.training.train", lambda config, out: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr("taggernet.training.train_to_end", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         try:
             status = cli.main([command, name, *rest])
         except SystemExit as end:

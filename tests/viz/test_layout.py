@@ -8,7 +8,7 @@ import torch
 
 from taggernet.data import Scenes
 from taggernet.tag import Grouping, State, Units
-from taggernet.viz.layout import Trace, number
+from taggernet.viz.layout import Trace
 
 
 def grouping(units: Units) -> Grouping:
@@ -50,7 +50,3 @@ def test_between_two_iterations(position: float, step: int, share: float) -> Non
     trace = Trace.of(scenes(), grouping(Units()), 0)
     found = trace.between(position)
     np.testing.assert_allclose(found.m[0], (1 - share) * trace.m[step] + share * trace.m[step + 1])
-
-
-def test_numbers_have_no_negative_zero() -> None:
-    assert [number(v) for v in (-0.001, 0.0, 0.999, -0.126)] == ["0.00", "0.00", "1.00", "−0.13"]

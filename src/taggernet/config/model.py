@@ -61,6 +61,8 @@ class TaggerConfig:
     """Widths of a class head beside the Ladder; empty: the classes are the Ladder's topmost level (the paper)."""
     class_input: Literal["features", "masks"] = "features"
     """Input of the class head: all that the mapping sees of a group (features), or its mask alone (masks)."""
+    frozen_iterations: int = 0
+    """BatchNorm: iterations whose statistics are frozen, set by ``Tagger.freeze_statistics``; 0: those of the batch."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -78,6 +80,10 @@ class TaggerConfig:
             raise ValueError(f"class_widths={self.class_widths} needs classes: set classes, e.g. 10")
         if self.class_input != "features" and not self.class_widths:
             raise ValueError(f"class_input={self.class_input!r} needs a class head: set class_widths, e.g. (1000, 500)")
+        if self.frozen_iterations and self.norm != "batch":
+            raise ValueError(
+                f"frozen_iterations={self.frozen_iterations} needs BatchNorm, but norm={self.norm!r}: set it to 0"
+            )
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

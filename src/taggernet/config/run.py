@@ -165,6 +165,11 @@ class Config:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.model.frozen_iterations:
+            raise ValueError(
+                f"frozen_iterations={self.model.frozen_iterations} was given, but training uses the statistics of the "
+                "batch: set it to 0, and call freeze_statistics on the trained model"
+            )
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):

@@ -137,7 +137,8 @@ class Explorer:
         scene = self.scene(choice)
         x_tilde = self._corrupted(scene.x, settings)
         batch = x_tilde[None]
-        if self.model.config.norm == "batch" and self.source.test is not None:
+        config = self.model.config
+        if config.norm == "batch" and not config.frozen_iterations and self.source.test is not None:
             others = self.source.test.x[:COMPANIONS]
             batch = np.concatenate([batch, others.astype(np.float32)])
         out = self.model.group(batch, settings.groups, settings.iterations, seed=settings.seed)

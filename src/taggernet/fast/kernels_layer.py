@@ -34,7 +34,7 @@ def layer_norm_forward(
     c = tl.load(scale + s * F + cols, mask=cols < F, other=0.0) if SCALED else 1.0
     for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
-        mask = (cols < F) & (row < R)
+        mask = (cols < F) & (row + 0 * cols < R)  # a block, as the interpreter does not broadcast a mask
         t = tl.load(x + (s * R + row) * stride + cols, mask=mask, other=0.0).to(tl.float32)
         m, r = _row_statistics(t, mask, F, eps)
         tl.store(mean + s * R + row, m, mask=row < R)
@@ -56,7 +56,7 @@ def layer_norm_backward(
     c = tl.load(scale + s * F + cols, mask=cols < F, other=0.0) if SCALED else 1.0
     for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
-        mask = (cols < F) & (row < R)
+        mask = (cols < F) & (row + 0 * cols < R)
         at = (s * R + row) * F + cols
         m = tl.load(mean + s * R + row, mask=row < R, other=0.0)
         r = tl.load(rstd + s * R + row, mask=row < R, other=0.0)
@@ -114,7 +114,7 @@ def layer_combine_forward(
     a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = load_a(a + s * 10 * F, F, cols, cols < F)
     for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
-        mask = (cols < F) & (row < R)
+        mask = (cols < F) & (row + 0 * cols < R)
         at = (s * R + row) * F + cols
         u = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
         lateral = tl.load(z + at, mask=mask, other=0.0).to(tl.float32)
@@ -138,7 +138,7 @@ def layer_combine_backward(
     b2, b7 = a1 * a2, a6 * a7
     for i in tl.range(0, RP, num_stages=STAGES):
         row = tl.program_id(0) * RP + i
-        mask = (cols < F) & (row < R)
+        mask = (cols < F) & (row + 0 * cols < R)
         at = (s * R + row) * F + cols
         m = tl.load(mean + s * R + row, mask=row < R, other=0.0)
         r = tl.load(rstd + s * R + row, mask=row < R, other=0.0)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import NormKind, activated, make_norm
+from taggernet.nets.norm import Iteration, NormKind, activated, at_iteration, make_norm
 
 Reads = Literal["features", "masks"]
 """All that the mapping sees of a group, [z, m, delta z, L(m)], or its mask m alone."""
@@ -42,11 +42,14 @@ class ClassHead(nn.Module):
         self.layers = nn.ModuleList(Linear(low, high) for low, high in itertools.pairwise(sizes))
         self.biases = nn.ParameterList(per_feature(width, 0.0) for width in sizes[1:])
         self.scale = per_feature(classes + 1, 1.0)
-        self.norm = make_norm(norm, eps)
+        self.norms = nn.ModuleList(make_norm(norm, eps, width) for width in sizes[1:])
 
-    def forward(self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None) -> Float[Tensor, "*S R C"]:
+    def forward(
+        self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, iteration: Iteration | None = None
+    ) -> Float[Tensor, "*S R C"]:
         h = features if self.reads == "features" else features[..., self.elements : 2 * self.elements]
         for level, (project, bias) in enumerate(zip(self.layers, self.biases, strict=True), start=1):
             scale = self.scale if level == len(self.layers) else None
-            _, h = activated(self.norm, project(dropped(dropout, h, level - 1)), bias, scale, lateral=False)
+            norm = at_iteration(self.norms[level - 1], iteration)
+            _, h = activated(norm, project(dropped(dropout, h, level - 1)), bias, scale, lateral=False)
         return h

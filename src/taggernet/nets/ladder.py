@@ -25,7 +25,18 @@ from taggernet import fast
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout, dropped
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import Norm, NormKind, activated, is_batch, make_norm, may_fuse, rectified, scaled
+from taggernet.nets.norm import (
+    Iteration,
+    Norm,
+    NormKind,
+    activated,
+    at_iteration,
+    is_batch,
+    make_norm,
+    may_fuse,
+    rectified,
+    scaled,
+)
 from taggernet.nets.roles import TOP, Roles, in_layer, inner_roles
 from taggernet.tag.mapping import Mapped
 
@@ -85,7 +96,8 @@ class Ladder(nn.Module):
         super().__init__()
         self.widths, self.top = tuple(widths), top
         upward = list(itertools.pairwise(widths))
-        self.norm = make_norm(norm, eps)
+        self.norms_up = nn.ModuleList(make_norm(norm, eps, high) for _, high in upward)
+        self.norms_down = nn.ModuleList(make_norm(norm, eps, width) for width in widths)
         self.encoder = nn.ModuleList(Linear(low, high) for low, high in upward)
         self.bias = nn.ParameterList(per_feature(high, 0.0) for _, high in upward)
         self.top_scale = per_feature(widths[-1], 1.0) if top == "softmax" else None
@@ -93,19 +105,20 @@ class Ladder(nn.Module):
         self.combine = nn.ModuleList(combinator(width, gate) for width in widths)
 
     def forward(
-        self, h: Float[Tensor, "*S R W"], dropout: Dropout | None = None
+        self, h: Float[Tensor, "*S R W"], dropout: Dropout | None = None, iteration: Iteration | None = None
     ) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
         """The reconstruction of level 0 and the topmost representation; dropout only touches the way up."""
         half = self.decoder[0].weight.dtype == torch.bfloat16
         lateral = [h]
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
             scale = self.top_scale if level == len(self.encoder) else None
-            z, h = activated(self.norm, project(dropped(dropout, h, level - 1)), bias, scale)
+            norm = at_iteration(self.norms_up[level - 1], iteration)
+            z, h = activated(norm, project(dropped(dropout, h, level - 1)), bias, scale)
             lateral.append(z)
-        estimate = self._denoised(-1, lateral[-1], h, half)
+        estimate = self._denoised(-1, lateral[-1], h, half, iteration)
         for level in reversed(range(len(self.decoder))):
             u = self.decoder[level](estimate)
-            estimate = self._denoised(level, lateral[level], u, half)
+            estimate = self._denoised(level, lateral[level], u, half, iteration)
         return estimate, h
 
     def parameter_roles(self) -> Roles:
@@ -117,10 +130,10 @@ class Ladder(nn.Module):
             found |= in_layer(level, combinator)
         return found if self.top_scale is None else found | in_layer(TOP, self.top_scale)
 
-    def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool) -> Tensor:
+    def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool, iteration: Iteration | None) -> Tensor:
         combinator = self.combine[level]
         assert isinstance(combinator, Combinator)
-        return combinator.denoise(self.norm, z, x, half)
+        return combinator.denoise(at_iteration(self.norms_down[level], iteration), z, x, half)
 
 
 class LadderMapping(nn.Module):
@@ -144,33 +157,39 @@ class LadderMapping(nn.Module):
         combinator: type[Combinator] = Combinator,
     ) -> None:
         super().__init__()
-        self.elements, self.heads = elements, heads
+        self.elements = elements
         self.W_h = Linear(4 * elements, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
         self.ladder = Ladder(widths, norm, gate, top, eps, combinator)
         self.W_u = Linear(widths[0], 2 * elements)
-        self.norm = make_norm(norm, eps)
+        self.norm_h = make_norm(norm, eps, widths[0])
+        self.norm_z, self.norm_m = (make_norm(norm, eps, elements) if heads == "normalised" else None for _ in range(2))
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
         self.reader = reader
         """Reads the classes, instead of the Ladder's topmost level."""
 
     def forward(
-        self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, reader_alone: bool = False
+        self,
+        features: Float[Tensor, "*S R F"],
+        dropout: Dropout | None = None,
+        reader_alone: bool = False,
+        iteration: Iteration | None = None,
     ) -> Mapped:
-        """``reader_alone``: no gradient of the classes leaves the reader."""
-        _, h = rectified(self.norm, self.W_h(features), self.bias_h, lateral=False)
+        """``reader_alone``: no gradient of the classes leaves the reader. ``iteration``: see ``BatchNorm.at``."""
+        _, h = rectified(at_iteration(self.norm_h, iteration), self.W_h(features), self.bias_h, lateral=False)
         if self.reader is None:
-            u, top = self.ladder(h, dropout)
+            u, top = self.ladder(h, dropout, iteration)
         else:
-            u, _ = self.ladder(h)
-            top = self.reader(features.detach() if reader_alone else features, dropout)
+            u, _ = self.ladder(h, iteration=iteration)
+            top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
         z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
-        if self.heads == "plain":
+        if self.norm_z is None or self.norm_m is None:
             return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)
-        _, z_pre = scaled(self.norm, z_u, self.z_scale, self.z_bias, lateral=False)
+        _, z_pre = scaled(at_iteration(self.norm_z, iteration), z_u, self.z_scale, self.z_bias, lateral=False)
         m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
-        _, m_pre = scaled(self.norm, m_u, m_scale, torch.zeros_like(m_scale), lateral=False)
+        m_bias = torch.zeros_like(m_scale)
+        _, m_pre = scaled(at_iteration(self.norm_m, iteration), m_u, m_scale, m_bias, lateral=False)
         return Mapped(z_pre, m_pre, top)
 
     def parameter_roles(self) -> Roles:

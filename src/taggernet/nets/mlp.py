@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.norm import NormKind, make_norm, rectified
+from taggernet.nets.norm import Iteration, NormKind, at_iteration, make_norm, rectified
 from taggernet.tag.mapping import Mapped
 
 
@@ -23,15 +23,15 @@ class MLPMapping(nn.Module):
         super().__init__()
         self.elements = elements
         sizes = [4 * elements, *widths]
-        self.norm = make_norm(norm)
+        self.norms = nn.ModuleList(make_norm(norm, features=width) for width in widths)
         self.hidden = nn.ModuleList(Linear(a, b) for a, b in itertools.pairwise(sizes))
         self.bias = nn.ParameterList(per_feature(width, 0.0) for width in widths)
         self.out = Linear(sizes[-1], 2 * elements)
         self.out_bias = per_feature(2 * elements, 0.0)
 
-    def forward(self, features: Float[Tensor, "*S R F"]) -> Mapped:
+    def forward(self, features: Float[Tensor, "*S R F"], iteration: Iteration | None = None) -> Mapped:
         h: Tensor = features
-        for project, bias in zip(self.hidden, self.bias, strict=True):
-            _, h = rectified(self.norm, project(h), bias, lateral=False)
+        for project, bias, norm in zip(self.hidden, self.bias, self.norms, strict=True):
+            _, h = rectified(at_iteration(norm, iteration), project(h), bias, lateral=False)
         z_pre, m_pre = (self.out(h).float() + self.out_bias).split(self.elements, dim=-1)
         return Mapped(z_pre, m_pre, top=h)

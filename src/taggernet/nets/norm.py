@@ -5,7 +5,8 @@
 Departures: BatchNorm has no running averages, as in the public code: it uses the statistics of the
 batch at hand, in evaluation too, so results depend (slightly) on what shares a batch and evaluation
 states its batch size. With a single row its output is zero and it carries nothing; LayerNorm has
-neither property. Neither has a learned scale or bias; the layer that follows adds what it needs.
+neither property. Statistics can be frozen instead, for each iteration of the loop (nets/frozen.py).
+Neither norm has a learned scale or bias; the layer that follows adds what it needs.
 
 ``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel computes either in
 one pass (``fast.norm_activate``) unless ``use_kernels`` has switched it off. Statistics are float32 whatever comes in.
@@ -14,7 +15,7 @@ In a job of several processes BatchNorm's statistics are those of the global bat
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 import torch.distributed as dist
@@ -29,23 +30,64 @@ NormKind = Literal["batch", "layer"]
 Kernels = Literal["auto", "off"]
 """auto: fused kernels where they apply; off: the plain equations alone."""
 Rows = Float[Tensor, "*S R F"]
+Statistic = Float[Tensor, "*S 1 F"]
+"""A mean or a variance per feature."""
+Iteration = int | Tensor
+"""Of the TAG loop, counted from 1; a tensor with one integer where a graph is exported."""
+
+
+FARTHEST = 20.0
+"""Standard deviations to which frozen norms are clipped. BatchNorm over R rows cannot exceed sqrt(R - 1), which is this
+for 100 scenes with K = 4; a loop without such a bound can run away."""
+
+
+class FrozenNorm(NamedTuple):
+    """BatchNorm with the frozen statistics of one iteration: what becomes of a row depends on that row alone."""
+
+    mean: Statistic
+    variance: Statistic
+    eps: float
+
+    def __call__(self, x: Rows) -> Float[Tensor, "*S R F"]:
+        normed = (x.float() - self.mean) * torch.rsqrt(self.variance + self.eps)
+        return normed.clamp(-FARTHEST, FARTHEST)
 
 
 class BatchNorm(nn.Module):
-    """Zero mean and unit variance of every feature over the rows of the (global) batch."""
+    """Zero mean and unit variance of every feature over the rows of the (global) batch.
 
-    def __init__(self, eps: float = 1e-10) -> None:
+    To freeze statistics, each place that normalises needs a norm of its own, with its number of ``features``.
+    """
+
+    mean: Float[Tensor, "*S T 1 F"] | None
+    """Frozen, one per iteration; None: those of the batch are used."""
+    variance: Float[Tensor, "*S T 1 F"] | None
+
+    def __init__(self, eps: float = 1e-10, features: int | None = None) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps, self.features = eps, features
+        self.register_buffer("mean", None)
+        self.register_buffer("variance", None)
         self.kernels: Kernels = "auto"
         self.fusable = type(self) is BatchNorm  # a subclass may compute something else
         self.shared_statistics = False
 
     def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
-        x = x.float()
-        centred = x - self._average(x.mean(-2, keepdim=True))
-        variance = self._average(centred.square().mean(-2, keepdim=True))
+        centred, _, variance = self.centred(x)
         return centred * torch.rsqrt(variance + self.eps)
+
+    def centred(self, x: Rows) -> tuple[Float[Tensor, "*S R F"], Statistic, Statistic]:
+        """x without its mean, the mean, and the variance of the batch."""
+        x = x.float()
+        mean = self._average(x.mean(-2, keepdim=True))
+        centred = x - mean
+        return centred, mean, self._average(centred.square().mean(-2, keepdim=True))
+
+    def at(self, iteration: Iteration | None) -> BatchNorm | FrozenNorm:
+        """This norm with the statistics frozen for an iteration (beyond the last: the last's); None: of the batch."""
+        if iteration is None or self.mean is None or self.variance is None:
+            return self
+        return FrozenNorm(_of(self.mean, iteration), _of(self.variance, iteration), self.eps)
 
     def _average(self, statistic: Tensor) -> Tensor:
         """Over processes, each of which holds an equal share of the batch."""
@@ -53,6 +95,13 @@ class BatchNorm(nn.Module):
             return statistic
         total: Tensor = dist_fn.all_reduce(statistic)  # type: ignore[no-untyped-call]
         return total / dist.get_world_size()
+
+
+def _of(statistic: Float[Tensor, "*S T 1 F"], iteration: Iteration) -> Statistic:
+    last = statistic.shape[-3]
+    if isinstance(iteration, int):
+        return statistic.select(-3, min(iteration, last) - 1)
+    return statistic.index_select(-3, iteration.clamp(1, last).reshape(1) - 1).squeeze(-3)
 
 
 class LayerNorm(nn.Module):
@@ -70,7 +119,13 @@ class LayerNorm(nn.Module):
         return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.eps)
 
 
-Norm = BatchNorm | LayerNorm
+Norm = BatchNorm | LayerNorm | FrozenNorm
+
+
+def at_iteration(norm: nn.Module, iteration: Iteration | None) -> Norm:
+    """The norm of an iteration of the loop: see ``BatchNorm.at``. LayerNorm is always the same."""
+    assert isinstance(norm, BatchNorm | LayerNorm)
+    return norm.at(iteration) if isinstance(norm, BatchNorm) else norm
 
 
 def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
@@ -109,9 +164,12 @@ def is_batch(norm: Norm) -> bool:
 def may_fuse(norm: Norm, x: Tensor) -> bool:
     """Whether a fused kernel may take the place of this norm.
 
-    Not where kernels are switched off, not for a subclass, and not with statistics shared between processes.
+    Not where kernels are switched off, not for a subclass, and not with statistics that are frozen or shared between
+    processes.
     """
-    if norm.kernels == "off" or not norm.fusable or (isinstance(norm, BatchNorm) and norm.shared_statistics):
+    if isinstance(norm, FrozenNorm) or norm.kernels == "off" or not norm.fusable:
+        return False
+    if isinstance(norm, BatchNorm) and norm.shared_statistics:
         return False
     return fast.applies(x, batch=is_batch(norm))
 
@@ -124,9 +182,10 @@ def use_kernels(model: nn.Module, kernels: Kernels) -> None:
             module.kernels = kernels
 
 
-def make_norm(kind: NormKind, eps: float = 1e-10) -> Norm:
+def make_norm(kind: NormKind, eps: float = 1e-10, features: int | None = None) -> BatchNorm | LayerNorm:
+    """``features`` is the width of what is normalised, as in ``BatchNorm``."""
     if kind == "batch":
-        return BatchNorm(eps)
+        return BatchNorm(eps, features)
     if kind == "layer":
         return LayerNorm(eps)
     raise ValueError(f"norm {kind!r} is not known: choose 'batch' or 'layer'")

@@ -115,11 +115,11 @@ def run(
     state: State,
     v: Tensor,
     iterations: int,
-    last: Mapping | None = None,
+    at: Callable[[int], Mapping] | None = None,
 ) -> Iterator[State]:
-    """The states after iterations 1 .. T; ``last`` takes the mapping's place in the last of them."""
+    """The states after iterations 1 .. T; ``at(i)`` takes the mapping's place in iteration i."""
     for i in range(1, iterations + 1):
-        state = step(mapping if last is None or i < iterations else last, likelihood, x_tilde, state, v)
+        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v)
         yield state
 
 

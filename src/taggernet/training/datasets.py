@@ -20,6 +20,8 @@ from taggernet.training.streaming import StreamedRows, StreamedSource
 BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
+FREEZE_ON = 2_000
+"""Training scenes on which statistics are frozen, at most."""
 
 
 def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
@@ -57,6 +59,17 @@ def training_set(config: Config, given: Scenes | None = None) -> Scenes | LazyRo
         if own.data.nbytes > config.runtime.resident * 2**20:
             return own
     return load_split(config.data, "train", given)
+
+
+def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | None:
+    """Training scenes for the statistics of a BatchNorm model of a user's data; recipes keep those of the batch."""
+    if config.data.name in BUILT_IN or config.model.norm != "batch" or len(train) < 2:
+        return None
+    index = np.linspace(0, len(train) - 1, min(len(train), FREEZE_ON)).astype(np.int64)
+    if not isinstance(train, LazyRows):
+        return train.x[index]
+    x = train.take(index).reshape(len(index), -1)
+    return x[:, permutation(config.data, x.shape[1])] if config.data.permuted else x
 
 
 def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> LazyRows:
@@ -118,7 +131,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
 def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
     device = key.word.device
-    draw = _fresh_draw(config.data, device)
+    draw = fresh_draw(config.data, device)
     unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
         return unlabelled
@@ -126,7 +139,7 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
     few = _labelled_subset(config, labels)
-    labelled = FreshSource(_fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
+    labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
 
@@ -160,7 +173,7 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
-def _fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
+def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
     if config.name == "shapes":
         table = data.placements(config.size, config.style, device)

@@ -175,8 +175,8 @@ class Bar(Protocol):
 class Lines:
     """Progress for a log file: a line after every tenth of the updates, and at least every 30 s."""
 
-    def __init__(self, console: Console, total: int, done: int) -> None:
-        self.console, self.total, self.first, self.shown = console, total, done, done
+    def __init__(self, console: Console, total: int, done: int, metric: str = "AMI") -> None:
+        self.metric, self.console, self.total, self.first, self.shown = metric, console, total, done, done
         self.begin = self.last = time.monotonic()
         self.values: dict[str, str] = {}
 
@@ -187,23 +187,23 @@ class Lines:
             return
         self.shown, self.last = step, now
         left = (now - self.begin) * (self.total - step) / max(1, step - self.first)
-        ami = f", AMI {self.values['ami']}" if "ami" in self.values else ""
+        metric = f", {self.metric} {self.values['metric']}" if "metric" in self.values else ""
         self.console.print(
-            f"update {step:,} of {self.total:,}: loss {self.values.get('loss', '-')}{ami}, "
+            f"update {step:,} of {self.total:,}: loss {self.values.get('loss', '-')}{metric}, "
             f"{self.values.get('rate', '-')}, {timedelta(seconds=round(left))} left",
             soft_wrap=True, markup=False, highlight=False,
         )  # fmt: skip
 
 
 @contextmanager
-def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
-    """A bar with loss, validation AMI, updates per second and the time left; plain lines where there is no terminal."""
+def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> Iterator[Bar]:
+    """A bar with loss, a metric of the validation, updates per second and the time left; lines without a terminal."""
     console = Console(stderr=True)
     if not enabled:
         yield lambda step, **values: None
         return
     if not console.is_terminal and not console.is_jupyter:
-        yield Lines(console, total, done)
+        yield Lines(console, total, done, metric)
         return
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -211,13 +211,13 @@ def progress_bar(total: int, done: int, enabled: bool) -> Iterator[Bar]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TextColumn("loss {task.fields[loss]}"),
-        TextColumn("AMI {task.fields[ami]}"),
+        TextColumn(f"{metric} {{task.fields[metric]}}"),
         TimeElapsedColumn(),
         TextColumn("eta"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("training", total=total, completed=done, loss="-", ami="-", rate="")
+        task = progress.add_task("training", total=total, completed=done, loss="-", metric="-", rate="")
 
         def update(step: int, **values: Any) -> None:
             progress.update(task, completed=step, **values)

@@ -15,6 +15,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
@@ -26,8 +27,6 @@ from taggernet.training import checkpoint, datasets, run_dir
 from taggernet.training.adam import TrainState
 from taggernet.training.distributed import (
     World,
-    agree,
-    average,
     describe,
     pick_device,
     same_start,
@@ -35,20 +34,16 @@ from taggernet.training.distributed import (
     world,
 )
 from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
-from taggernet.training.interruptions import interruptions
-from taggernet.training.log import Records, TensorBoard, progress_bar
+from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
+from taggernet.training.update_loop import UpdateLoop
 from taggernet.training.validation import check_data
 
 REPORTED = 200
 """Validation scenes that the report at the end looks at."""
-
-
-class Diverged(ArithmeticError):
-    """The loss became NaN or infinite."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +56,23 @@ class Run:
     seconds: float
     metrics: Metrics
     folder: Path | None = None
+    freeze_on: Array | None = None
+    """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
 
     @property
     def finished(self) -> bool:
         return self.step >= self.config.optimiser.updates
 
     def model(self, index: int = 0) -> Tagger:
-        """The model of the index-th seed."""
+        """The model of the index-th seed, as it is saved."""
         config = self.config
-        return one_seed(config.model, self.weights, index, groups=config.test_groups, iterations=config.test_iterations)
+        k, t = config.test_groups, config.test_iterations
+        model = one_seed(config.model, self.weights, index, groups=k, iterations=t)
+        if self.freeze_on is None or not self.finished:
+            return model
+        model.to(next(iter(self.weights.values())).device)  # where this is fast
+        model.freeze_statistics(self.freeze_on, k, t, batch_size=max(2, config.optimiser.batch))
+        return model.to("cpu")
 
 
 def train(
@@ -112,7 +115,21 @@ def train(
         raise OutOfMemory(f"{where} ({what}): {what_to_lower(config)}{checkpoint.kept(path, config)}")
 
 
-class _Training:
+def train_to_end(
+    config: Config,
+    out: str | Path | None = None,
+    scenes: Scenes | None = None,
+    *,
+    start: dict[str, Tensor] | None = None,
+) -> Run:
+    """``train`` for callers that need finished models: an interruption is raised once the state is saved."""
+    run = train(config, out, scenes, start=start)
+    if not run.finished:
+        raise KeyboardInterrupt
+    return run
+
+
+class _Training(UpdateLoop):
     """The parts of one call of ``train``."""
 
     def __init__(
@@ -125,17 +142,20 @@ class _Training:
         start: dict[str, Tensor] | None,
         claim: run_dir.RunLock | None,
     ) -> None:
-        self.config, self.path, self.device, self.ranks, self.claim = config, path, device, ranks, claim
+        self.config, self.path, self.device, self.claim = config, path, device, claim
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
-        self.unlogged: list[Tensor] = []
-        """Costs (updates, 3, S) that the next record will average."""
         self.saved: int | None = None
         """The update after which the newest whole checkpoint was written."""
-        self.state = self._state(start)
+        self.records: Records | None = None
+        self.board: TensorBoard | None = None
+        self.metrics: Metrics = {}
+        """The last on validation."""
+        self.state, unlogged = self._state(start)
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
         self.valid = datasets.load_split(config.data, "valid", scenes)
+        self.freeze_on = datasets.scenes_to_freeze_on(config, train_scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         model = Tagger(config.model).to(device)
         model.use_kernels(config.runtime.kernels)
@@ -143,7 +163,7 @@ class _Training:
             model.share_statistics()
         compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
         half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
-        self.update = Update(
+        update = Update(
             Objective(
                 model,
                 config.groups,
@@ -163,26 +183,27 @@ class _Training:
             compiled=compiled,
             buffer=max(config.runtime.log_every, 10),
         )
+        super().__init__(update, config.optimiser, config.runtime, self.seeds, ranks)
+        self.unlogged = unlogged
         self.model = Tagger(config.model).to(device)
         self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
-    def _state(self, start: dict[str, Tensor] | None) -> TrainState:
+    def _state(self, start: dict[str, Tensor] | None) -> tuple[TrainState, list[Tensor]]:
+        """Where to begin, and the costs that a checkpoint had not logged yet."""
         config = self.config
         if self.path is not None:
             found = checkpoint.load_latest(self.path, config, self.device)
             if found is not None:
                 state, record = found
                 self.saved = state.step
-                if record.get("unlogged"):
-                    self.unlogged = [torch.tensor(record["unlogged"])]
                 self.console.print(f"continuing {self.path} after update {state.step}")
-                return state
+                return state, [torch.tensor(record["unlogged"])] if record.get("unlogged") else []
         weights = initial_weights(config.model, self.seeds, self.device)
         if start is not None or config.start_from:
             weights = carry_over(weights, self._first_phase() if start is None else start)
-        return TrainState.fresh(weights, ema=config.optimiser.ema > 0)
+        return TrainState.fresh(weights, ema=config.optimiser.ema > 0), []
 
     def _first_phase(self) -> dict[str, Tensor]:
         """The weights to start from, seed by seed if they are a run's; one model starts every seed."""
@@ -199,112 +220,63 @@ class _Training:
             )
         return stack_weights(models)
 
-    # --- the loop ----------------------------------------------------------------------------------------
-
     def run(self) -> Run:
-        config, runtime, state = self.config, self.config.runtime, self.state
-        total = config.optimiser.updates
-        begin, first = time.monotonic(), state.step
-        metrics: Metrics = {}
+        config, state = self.config, self.state
         with ExitStack() as stack:
-            stopped = stack.enter_context(interruptions())
-            records, board = self._logs(stack)
-            bar = stack.enter_context(progress_bar(total, state.step, runtime.progress and self.ranks.main))
-            while state.step < total and not agree(stopped.is_set(), self.ranks, self.device):
-                costs = average(self.update.advance(self._stretch()), self.ranks, self.device)
-                self._check(costs)
-                self.unlogged.append(costs)
-                rate = (state.step - first) / (time.monotonic() - begin)
-                bar(state.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
-                if state.step % runtime.log_every == 0 or state.step == total:
-                    self._log(torch.cat(self.unlogged), records, board)
-                    self.unlogged = []
-                if self._due(runtime.evaluate_every) or state.step == total:
-                    metrics = self._evaluate(self.valid[: runtime.evaluate_scenes], records, board)
-                    if "ami" in metrics:
-                        last = [values[-1] for values in metrics["ami"]]
-                        bar(state.step, ami=f"{sum(last) / len(last):.3f}")
-                if self._due(runtime.checkpoint_every) and state.step < total:
-                    self._save(records)
-            self._save(records)
-        seconds = time.monotonic() - begin
-        if self.path is not None and self.ranks.main and state.step >= total:
+            self._open_logs(stack)
+            seconds = self.run_updates()
+        run = Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.freeze_on)
+        if self.path is not None and self.ranks.main and self.finished:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
-                run_dir.save_models(self.path, config, state.evaluated, card)
-        if state.step >= total:
+                run_dir.save_models(self.path, ((seed, run.model(i)) for i, seed in enumerate(self.seeds)), card)
+        if self.finished:
             self._report()
         else:
             kept = f": run the same command to resume {self.path}" if self.path else ""
-            self.console.print(f"stopped after update {state.step} of {total}{kept}")
-        return Run(config, dict(state.evaluated), state.step, seconds, metrics, self.path)
-
-    def _stretch(self) -> int:
-        """Updates until something is due: a record, an evaluation, a checkpoint, an epoch, the end."""
-        step, runtime = self.state.step, self.config.runtime
-        ends = [self.config.optimiser.updates, self.update.source.valid_until(step)]
-        for every in (runtime.log_every, runtime.evaluate_every, runtime.checkpoint_every):
-            if every:
-                ends.append((step // every + 1) * every)
-        if self.device.type == "cpu":
-            ends.append(step + 5)  # so that an interruption is heard within a second or so
-        return int(min(ends)) - step
-
-    def _due(self, every: int) -> bool:
-        return every > 0 and self.state.step % every == 0
-
-    def _check(self, costs: Tensor) -> None:
-        bad = (~torch.isfinite(costs)).nonzero()
-        if len(bad):
-            row, _, seed = bad[0].tolist()
-            step = self.state.step - len(costs) + row
-            raise self._diverged(f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g}", step)
-
-    def _diverged(self, what: str, step: int) -> Diverged:
-        return Diverged(
-            f"{what} at update {step}{checkpoint.kept(self.path, self.config)}: "
-            f"most likely the learning rate {self.config.optimiser.lr:g} is too high; lower it, or set --clip"
-        )
+            self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
+        return run
 
     # --- what is written ---------------------------------------------------------------------------------
 
     def _writing(self, what: str) -> AbstractContextManager[None]:
         if self.claim is None:
             return nullcontext()
-        return self.claim.writing(what, lambda: checkpoint.kept(self.path, self.config))
+        return self.claim.writing(what, self.what_is_kept)
 
-    def _logs(self, stack: ExitStack) -> tuple[Records | None, TensorBoard | None]:
-        if self.path is None or not self.ranks.main:
-            return None, None
-        with self._writing("the records"):
-            records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
-            board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
-            return records, stack.enter_context(board)
+    def what_is_kept(self) -> str:
+        return checkpoint.kept(self.path, self.config)
 
-    def _log(self, costs: Tensor, records: Records | None, board: TensorBoard | None) -> None:
+    def _open_logs(self, stack: ExitStack) -> None:
+        if self.path is not None and self.ranks.main:
+            with self._writing("the records"):
+                self.records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
+                board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
+                self.board = stack.enter_context(board)
+
+    def log(self, costs: Tensor) -> None:
         names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
         means = {name: costs[:, i].mean(0).tolist() for i, name in enumerate(names)}
-        self._record(means, means, records, board)
+        self._record(means, means)
 
-    def _record(
-        self, values: dict[str, Any], curves: dict[str, list[float]], records: Records | None, board: TensorBoard | None
-    ) -> None:
-        if records is not None and board is not None:
+    def _record(self, metrics: dict[str, Any], curves: dict[str, list[float]]) -> None:
+        if self.records is not None and self.board is not None:
             with self._writing("a record"):
-                records.write({"step": self.state.step, "time": time.time(), **values})
-                board.write(self.state.step, curves, self.seeds)
+                self.records.write({"step": self.state.step, "time": time.time(), **metrics})
+                self.board.write(self.state.step, curves, self.seeds)
 
-    def _evaluate(self, scenes: Scenes, records: Records | None, board: TensorBoard | None) -> Metrics:
+    def evaluate(self) -> float | None:
+        config, scenes = self.config, self.valid[: self.runtime.evaluate_scenes]
         if not self.ranks.main or not len(scenes):
-            return {}
-        config = self.config
+            return None
         metrics = evaluate_weights(
             self.model, self.update.current_state().evaluated, scenes, groups=config.test_groups,
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
-        self._record({"valid": metrics}, curves, records, board)
-        return metrics
+        self._record({"valid": metrics}, curves)
+        self.metrics = metrics
+        return sum(curves["valid ami"]) / len(self.seeds) if "ami" in metrics else None
 
     def _report(self) -> None:
         """Say whether groups formed in a user's own data; the truth is not needed."""
@@ -317,17 +289,13 @@ class _Training:
         )  # fmt: skip
         self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
 
-    def _save(self, records: Records | None) -> None:
-        # The last update may have ruined the weights after its loss was still a number.
-        state = self.update.current_state()
-        if not state.is_finite:
-            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
+    def save(self) -> None:
         if self.path is not None and self.ranks.main:
             unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
             extra = {"recipe": self.config.recipe, "unlogged": unlogged}
             with self._writing("a checkpoint"):
-                if records is not None:
-                    records.sync()
-                checkpoint.save(self.path, state, self.config, extra, before=self.saved)
-            self.saved = state.step
+                if self.records is not None:
+                    self.records.sync()
+                checkpoint.save(self.path, self.state, self.config, extra, before=self.saved)
+            self.saved = self.state.step
         wait_for_all(self.ranks)

@@ -62,7 +62,9 @@ class Objective(nn.Module):
     ) -> None:
         super().__init__()
         self.model = model
-        self.groups, self.iterations, self.class_cost = groups, iterations, class_cost
+        self.groups, self.iterations = groups, iterations
+        self.class_cost: float | Tensor = class_cost
+        """One weight, or one per seed (S,)."""
         self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
         self.class_agreement = class_agreement
         powers = [discount**i for i in reversed(range(iterations))]

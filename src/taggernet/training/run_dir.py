@@ -6,20 +6,19 @@ config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from torch import Tensor
 
 from taggernet.config.run import Config, differing_fields, from_json, is_longer, to_json
 from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
+from taggernet.tagger import Tagger
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
-from taggernet.training.seeds import one_seed
 
 LOCK = ".lock"
 
@@ -104,10 +103,9 @@ def read_config(folder: Path) -> Config:
     return from_json(read_json(path), path)
 
 
-def save_models(folder: Path, config: Config, weights: dict[str, Tensor], card: dict[str, object]) -> None:
+def save_models(folder: Path, models: Iterable[tuple[int, Tagger]], card: dict[str, object]) -> None:
     """One loadable model per seed."""
-    for index, seed in enumerate(config.seed_list):
-        model = one_seed(config.model, weights, index, groups=config.test_groups, iterations=config.test_iterations)
+    for seed, model in models:
         model.save(folder / f"seed-{seed}", {**card, "seed": seed})
 
 

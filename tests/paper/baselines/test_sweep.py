@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from paper.baselines import BaselineConfig, baseline, quick
 from paper.baselines.run import Training
-from paper.baselines.sweep import Settings, errors_of, main, pilot
+from paper.baselines.sweep import Settings, errors_by_setting, sweep
 
 SETTINGS: dict[str, Settings] = {
     "ladder": {
@@ -31,7 +29,7 @@ def toy(method: str) -> BaselineConfig:
 @pytest.mark.parametrize("method", SETTINGS)
 def test_settings_together_are_the_settings_alone(method: str) -> None:
     config, settings = toy(method), SETTINGS[method]
-    record = pilot(config, settings, progress=False)
+    record = sweep(config, settings, progress=False)
     assert [point["step"] for point in record["curve"]] == [10, 20]
     assert record["settings"] == settings
     assert record["config"]["seeds"] == len(settings)
@@ -47,7 +45,7 @@ def test_settings_together_are_the_settings_alone(method: str) -> None:
 
 def test_errors_are_in_percent_one_list_per_setting() -> None:
     curve = [{"valid_error": [0.5, 0.25]}, {"valid_error": [0.75, 0.125]}]
-    assert errors_of({"settings": {"a": {}, "b": {}}, "curve": curve}) == {"a": [50.0, 75.0], "b": [25.0, 12.5]}
+    assert errors_by_setting({"settings": {"a": {}, "b": {}}, "curve": curve}) == {"a": [50.0, 75.0], "b": [25.0, 12.5]}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,10 @@ def test_errors_are_in_percent_one_list_per_setting() -> None:
         ({}, "there are no settings"),
         ({"fast": {"lr": 0.1}}, "setting 'fast' changes lr: give an object with some of whiten, input_noise"),
         ({"fast": 3}, "setting 'fast' changes 3: give an object"),
-        ({"odd": {"input_noise": -1.0}}, "setting 'odd': input_noise=-1.0 must not be negative"),
+        (
+            {"odd": {"input_noise": -1.0}},
+            "setting 'odd': input_noise=-1.0 is out of range: give a finite number of at least 0",
+        ),
         ({"odd": {"input_noise": "much"}}, "setting 'odd' has input_noise='much': give a number"),
         ({"odd": {"whiten": float("nan")}}, "setting 'odd' has whiten=nan: give a number"),
         ({"odd": {"lambdas": 3}}, "setting 'odd' has lambdas=3: give a list of numbers"),
@@ -66,40 +67,4 @@ def test_errors_are_in_percent_one_list_per_setting() -> None:
 @pytest.mark.usefixtures("without_typecheck")
 def test_settings_that_cannot_be_are_refused(settings: Settings, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        pilot(toy("ladder"), settings, progress=False)
-
-
-def test_the_command_ranks_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, out = tmp_path / "settings.json", tmp_path / "new" / "pilot.json"
-    file.write_text(json.dumps(SETTINGS["mlp"]))
-    main(["mlp-texture-mnist-2-1k", str(file), "--quick", "--device", "cpu", "--out", str(out)])
-    lines = capsys.readouterr().out.splitlines()
-    record = json.loads(out.read_text())
-    last = sorted((errors[-1], name) for name, errors in errors_of(record).items())
-    assert [float(line.split("%")[0]) for line in lines] == pytest.approx([error for error, _ in last])
-    assert {line.split("%  ")[1].split(" (")[0] for line in lines} == set(SETTINGS["mlp"])
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("mlp-texture-mnist-2-2k", "{}", "did you mean"),
-        ("mlp-texture-mnist-2-1k", '{"whiten": 0.1}', "setting 'whiten' changes 0.1: give an object"),
-        ("mlp-texture-mnist-2-1k", '[{"whiten": 0.1}]', "an object with fields is expected"),
-        ("mlp-texture-mnist-2-1k", "[", "settings.json"),
-        ("mlp-texture-mnist-2-1k", None, "settings.json"),
-    ],
-)
-@pytest.mark.usefixtures("without_typecheck")
-def test_the_command_says_what_is_wrong_in_a_line(
-    name: str, text: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "settings.json"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(SystemExit) as ended:
-        main([name, str(file), "--quick", "--device", "cpu"])
-    assert ended.value.code == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert "Traceback" not in said
+        sweep(toy("ladder"), settings, progress=False)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from paper.rc import RCConfig, RCRun, ReconstructionClustering, run_rc
-from paper.rc.autoencoder import DenoisingAutoencoder, SaltAndPepper
-from paper.rc.command import main
+from paper.rc import RCConfig, ReconstructionClustering
 from paper.rc.model import expectation, log_likelihood, start_gamma
-from taggernet.data import coincident, shapes
+from taggernet.data import shapes
 from taggernet.metrics import adjusted_mutual_information
 from taggernet.rng import Key
 
@@ -24,24 +19,6 @@ TOY = RCConfig(hidden=64, noise=0.2, lr=3e-3, batch=50, epochs=10)
 def toy() -> ReconstructionClustering:
     """Trained on single small shapes; two of them make a scene."""
     return ReconstructionClustering(TOY).fit(shapes(2000, objects=1, size=10, style="small"))
-
-
-def test_salt_and_pepper_replaces_the_stated_share_by_zeros_and_ones_alike() -> None:
-    key, grey = Key.of(0), torch.full((100, 400), 0.5)
-    noisy = SaltAndPepper(0.4).apply(grey, key)
-    assert (noisy == 0.5).float().mean().item() == pytest.approx(0.6, abs=0.01)
-    assert (noisy == 0).float().mean().item() == pytest.approx(0.2, abs=0.01)
-    assert (noisy == 1).float().mean().item() == pytest.approx(0.2, abs=0.01)
-    assert torch.equal(SaltAndPepper(0.0).apply(grey, key), grey)
-
-
-def test_autoencoder_is_the_formula() -> None:
-    network = DenoisingAutoencoder(6, 4)
-    network.start(Key.of(3), output_bias=-1.5)
-    x = torch.rand(5, 6, generator=torch.Generator().manual_seed(0))
-    w, v = network.encode.weight.detach().numpy(), network.decode.weight.detach().numpy()
-    by_hand = np.tanh(x.numpy() @ w) @ v - 1.5
-    np.testing.assert_allclose(network(x).detach().numpy(), by_hand, rtol=1e-5, atol=1e-6)
 
 
 def test_e_step_is_the_posterior_of_a_mixture_of_bernoullis() -> None:
@@ -140,42 +117,6 @@ def test_numpy_gives_numpy_and_torch_gives_torch(toy: ReconstructionClustering) 
     assert np.array_equal(arrays.labels, tensors.labels.numpy())
 
 
-def test_coincident_scenes_are_found() -> None:
-    scenes = shapes(3000, split="valid")
-    by_hand = []
-    for places in zip(*(scenes.details[name] for name in ("kinds", "rows", "cols")), strict=True):
-        by_hand.append(len(set(zip(*places, strict=True))) < 3)
-    assert np.array_equal(coincident(scenes), by_hand)
-    assert any(by_hand)
-
-
-def test_the_record_holds_every_seed_and_their_spread(tmp_path: Path) -> None:
-    out = tmp_path / "new" / "rc.json"
-    words = "--seeds 2 --train 200 --valid 20 --test 30 --iterations 2 --scenes.epochs 1 --single-shapes.epochs 1"
-    main([*words.split(), "--no-progress", "--out", str(out)])
-    record = json.loads(out.read_text())
-    for mode in ("scenes", "single_shapes"):
-        seeds = record["modes"][mode]["seeds"]
-        assert [one["seed"] for one in seeds] == [0, 1]
-        amis = [one["test"]["ami"] for one in seeds]
-        summary = record["modes"][mode]["summary"]["test"]
-        assert summary["n"] == 2
-        assert summary["ami"]["mean"] == pytest.approx(sum(amis) / 2)
-        assert summary["ami"]["sd"] == pytest.approx(abs(amis[0] - amis[1]) / 2**0.5)
-        for one in seeds:
-            assert len(one["test"]["ami_by_iteration"]) == 3
-            assert one["test"]["ami_by_iteration"][-1] == pytest.approx(one["test"]["ami"], abs=1e-4)
-    assert {"versions", "commit", "hardware", "config", "seconds"} <= set(record)
-
-
-def test_the_test_split_is_left_alone_while_choosing() -> None:
-    quick = RCConfig(hidden=8, epochs=1)
-    settings = RCRun(quick, quick, seeds=1, train=100, valid=10, test=0, iterations=1, progress=False)
-    record = run_rc(settings)
-    assert set(record["modes"]["scenes"]["summary"]) == {"valid"}
-    assert record["modes"]["scenes"]["summary"]["valid"]["ami"]["sd"] is None
-
-
 def test_grouping_before_fit_says_what_to_do() -> None:
     with pytest.raises(RuntimeError, match="call fit first"):
         ReconstructionClustering().group(np.zeros((1, 4, 4)))
@@ -223,8 +164,6 @@ def test_bad_counts_are_named(toy: ReconstructionClustering) -> None:
         toy.group(x, 2, 1.5)
     with pytest.raises(ValueError, match="lower batch"):
         ReconstructionClustering().fit(np.zeros((99, 4)))
-    with pytest.raises(ValueError, match="seeds=0"):
-        RCRun(seeds=0)
 
 
 def test_a_loss_that_runs_away_is_said() -> None:

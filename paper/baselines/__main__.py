@@ -1,5 +1,0 @@
-"""python -m paper.baselines"""
-
-from paper.baselines.command import main
-
-main()

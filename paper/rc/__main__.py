@@ -1,5 +1,0 @@
-"""python -m paper.rc"""
-
-from paper.rc.command import main
-
-main()

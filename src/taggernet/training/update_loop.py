@@ -1,0 +1,129 @@
+"""The loop over updates, whatever is trained: stretches between records, evaluations and checkpoints.
+
+# S seeds
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+
+import torch
+from torch import Tensor
+
+from taggernet.config.run import OptimiserConfig, RuntimeConfig
+from taggernet.training.distributed import World, agree, average
+from taggernet.training.interruptions import interruptions
+from taggernet.training.log import progress_bar
+from taggernet.training.step import Update
+
+
+class Diverged(ArithmeticError):
+    """The loss became NaN or infinite."""
+
+
+class UpdateLoop:
+    """All updates of a run. A subclass says what is recorded, how to evaluate, and where to save."""
+
+    metric = "AMI"
+    """Of the validation, as the progress bar names it."""
+
+    def __init__(
+        self,
+        update: Update,
+        optimiser: OptimiserConfig,
+        runtime: RuntimeConfig,
+        seeds: list[int],
+        ranks: World | None = None,
+        *,
+        longest: int = 1_000,
+    ) -> None:
+        self.update, self.optimiser, self.runtime, self.seeds = update, optimiser, runtime, seeds
+        self.ranks, self.longest = ranks or World(), longest
+        self.unlogged: list[Tensor] = []
+        """Costs (updates, 3, S) that the next record will average."""
+
+    # --- what a subclass defines -------------------------------------------------------------------------
+
+    def log(self, costs: Tensor) -> None:
+        """Record the costs (updates, 3, S) since the last record."""
+
+    def evaluate(self) -> float | None:
+        """Evaluate the weights on validation; returns what the progress bar shows of it."""
+
+    def save(self) -> None:
+        """Keep the state: whenever a checkpoint is due, and at the end."""
+
+    def what_is_kept(self) -> str:
+        """For the message of a run that diverges: where to resume."""
+        return ""
+
+    # --- the loop ----------------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> int:
+        return self.update.state.step
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.optimiser.updates
+
+    def run_updates(self) -> float:
+        """Update to the end, or until an interruption; returns the seconds it took."""
+        runtime, total = self.runtime, self.optimiser.updates
+        begin, first = time.monotonic(), self.step
+        with ExitStack() as stack:
+            stopped = stack.enter_context(interruptions())
+            shown = runtime.progress and self.ranks.main
+            bar = stack.enter_context(progress_bar(total, first, shown, self.metric))
+            while not self.finished and not agree(stopped.is_set(), self.ranks, self.update.device):
+                costs = average(self.update.advance(self._stretch()), self.ranks, self.update.device)
+                self._check_costs(costs)
+                self.unlogged.append(costs)
+                rate = (self.step - first) / (time.monotonic() - begin)
+                bar(self.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
+                if self._due(runtime.log_every) or self.finished:
+                    self.log(torch.cat(self.unlogged))
+                    self.unlogged = []
+                if self._due(runtime.evaluate_every) or self.finished:
+                    found = self.evaluate()
+                    if found is not None:
+                        bar(self.step, metric=f"{found:.3f}")
+                if self._due(runtime.checkpoint_every) and not self.finished:
+                    self._check_and_save()
+            self._check_and_save()
+        return time.monotonic() - begin
+
+    def _stretch(self) -> int:
+        """Updates until something is due: a record, an evaluation, a checkpoint, an epoch, the end."""
+        step, runtime = self.step, self.runtime
+        ends = [self.optimiser.updates, self.update.source.valid_until(step), step + self.longest]
+        for every in (runtime.log_every, runtime.evaluate_every, runtime.checkpoint_every):
+            if every:
+                ends.append((step // every + 1) * every)
+        if self.update.device.type == "cpu":
+            ends.append(step + 5)  # so that an interruption is heard within a second or so
+        return int(min(ends)) - step
+
+    def _due(self, every: int) -> bool:
+        return every > 0 and self.step % every == 0
+
+    def _check_costs(self, costs: Tensor) -> None:
+        bad = (~torch.isfinite(costs)).nonzero()
+        if len(bad):
+            row, _, seed = bad[0].tolist()
+            step = self.step - len(costs) + row
+            raise self._diverged(f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g}", step)
+
+    def _check_and_save(self) -> None:
+        # The last update may have ruined the weights after its loss was still a number.
+        state = self.update.current_state()
+        if not state.is_finite:
+            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
+        self.save()
+
+    def _diverged(self, what: str, step: int) -> Diverged:
+        return Diverged(
+            f"{what} at update {step}{self.what_is_kept()}: "
+            f"most likely the learning rate {self.optimiser.lr:g} is too high; lower it, or set --clip"
+        )

@@ -1,0 +1,81 @@
+"""Sweeps of second phases: every setting is what a run of its own would be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from paper.__main__ import main
+from paper.phase2_sweep import check_settings, phase2_sweep, ranking
+from paper.quick import quick_config
+from taggernet.config.run import Config
+from taggernet.recipes import recipe
+from taggernet.training import Run, train
+
+NAME = "texture-mnist-2-top-labels-1k"
+
+
+def tiny(name: str, updates: int) -> Config:
+    config = quick_config(recipe(name))
+    optimiser = replace(config.optimiser, updates=updates)
+    return replace(config, optimiser=optimiser, runtime=replace(config.runtime, device="cpu", progress=False))
+
+
+@pytest.fixture(scope="module")
+def first() -> Run:
+    return train(tiny("texture-mnist-2", 3))
+
+
+def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
+    config = tiny(NAME, 8)
+    settings = {"as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}}
+    found = phase2_sweep(config, first.weights, settings)["curve"][-1]
+    lower = replace(config.optimiser, lower_layers=3, lower_rate=4.0, v_rate=4.0)
+    alone = [
+        config,
+        replace(config, class_cost=1.0, optimiser=replace(config.optimiser, lr=3e-3)),
+        replace(config, optimiser=lower),
+    ]
+    for setting, other in enumerate(alone):
+        metrics = train(other, start=first.weights).metrics
+        for metric in ("error", "ami"):
+            torch.testing.assert_close(
+                torch.tensor(found[metric][setting]), torch.tensor(metrics[metric][0]), rtol=0, atol=2e-2
+            )
+
+
+def test_the_command_ranks_settings(
+    first: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first.model().save("first")
+    Path("settings.json").write_text(json.dumps({"a": {}, "b": {"lr": 0.01}}))
+    options = "first --updates 8 --ema 0.9 --quick --device cpu --out made/sweep.json"
+    assert main(["phase2-sweep", NAME, "settings.json", *options.split()]) == 0
+    record = json.loads(Path("made/sweep.json").read_text())
+    assert [look["step"] for look in record["curve"]] == [2, 4, 6, 8]
+    assert record["config"]["data"]["depth"] == "up-left"
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == ranking(record)
+    errors = [float(line.split()[0]) for line in shown]
+    assert errors == sorted(errors)
+    assert all("averaged" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "there are no settings"),
+        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, old_rate"),
+        ({"a": 3}, "give an object"),
+        ({"a": {"lr": "fast"}}, "lr='fast': give a number"),
+        ({"a": {"lr": -1.0}}, "0 or more"),
+    ],
+)
+def test_what_is_no_setting_is_refused(settings: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_settings(settings)

@@ -1,0 +1,149 @@
+"""Table 2 as markdown, from records made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paper.baselines import BASELINES
+from paper.class_analysis import ANSWERS, holders
+from paper.published import TABLE_2
+from paper.table2_cells import baseline_name, tagger_name
+from paper.table2_markdown import label_curve, main_table, permuted_table, table2
+
+
+def record(errors: list[float], **more: Any) -> dict[str, Any]:
+    """A record with these errors in percent, one seed each, half as good after its first iteration."""
+    return {
+        "seeds": list(range(len(errors))),
+        "test_scenes": more.pop("test_scenes", 10_000),
+        "test": {"error": [[min(1, e / 50), e / 100] for e in errors], **more.pop("test", {})},
+        **more,
+    }
+
+
+def write(folder: Path, **records: dict[str, Any]) -> None:
+    for name, content in records.items():
+        (folder / f"{name.replace('_', '-')}.json").write_text(json.dumps(content))
+
+
+def line(text: str, *words: str) -> str:
+    (found,) = [one for one in text.splitlines() if all(word in one for word in words)]
+    return found
+
+
+def test_the_table_sets_our_errors_beside_the_papers(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        texture_mnist_1_top_labels_50k=record([3.0, 4.0, 5.1]),
+        texture_mnist_1_top_labels_1k=record([10.0, 12.0]),
+        texture_mnist_2_best_labels_50k=record([3.0, 3.5]),
+        texture_mnist_2_best_labels_1k=record([13.0, 13.0]),
+        convnet_texture_mnist_2_50k=record([12.0]),
+        ladder_mnist_1k=record([0.8, 0.9]),
+    )
+    text = table2(tmp_path)
+    assert line(text, "| 4.0 ± 0.3 |") == (
+        "| TextureMNIST1 | FC Tagger, classes on top of the Ladder (the paper's) | "
+        "4.0 ± 0.3 | 4.03 ± 1.05 | +0.03 ± 0.62 | 3 | 10.5 ± 0.9 | 11.00 ± 1.41 | +0.50 ± 1.08 | 2 |"
+    )
+    assert line(text, "Ladder, our recipe | -") == (
+        "| TextureMNIST2 | FC Tagger, classes beside the Ladder, our recipe | "
+        "- | 3.25 ± 0.35 | - | 2 | - | 13.00 ± 0.00 | - | 2 |"
+    )
+    assert "12.6 ± 0.4 | 12.00 ± 0.00 | −0.60 ± 0.18 | 1 | 79.1 ± 0.8 | - | - | - |" in line(text, "ConvNet")
+    assert "0.85 ± 0.07 % (Rasmus et al.: 0.84 ± 0.08 %)" in text
+    assert "10,000 test scenes" in text
+    assert "| 8.07 ± 2.10 | 4.03 ± 1.05 |" in line(text, "TextureMNIST1", "50,000")
+
+
+def test_the_papers_tagger_stands_beside_its_own_method() -> None:
+    """Fresh layers on top of the Ladder; where there is no record of them, ours are dashes."""
+    taggers = {name for name in TABLE_2 if name.startswith("texture")}
+    assert taggers == {tagger_name(d, n, "top") for d in (1, 2) for n in (1_000, 50_000)}
+    assert set(TABLE_2) - taggers <= set(BASELINES)
+
+
+def test_a_row_of_the_paper_without_records_has_dashes(tmp_path: Path) -> None:
+    row = line(main_table(tmp_path, ".."), "TextureMNIST1", "on top of the Ladder")
+    assert row.endswith("([recipe](../src/taggernet/recipes.py)) | 4.0 ± 0.3 | - | - | - | 10.5 ± 0.9 | - | - | - |")
+
+
+def test_baselines_on_fresh_compositions_have_rows_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, ladder_texture_mnist_1_50k=record([5.0]), ladder_texture_mnist_1_1k_fresh=record([7.0, 9.0]))
+    text = table2(tmp_path)
+    assert line(text, "FC Ladder, fresh compositions") == (
+        "| TextureMNIST1 | FC Ladder, fresh compositions | - | - | - | - | - | 8.00 ± 1.41 | - | 2 |"
+    )
+    linked = line(main_table(tmp_path, ".."), "FC Ladder, fresh compositions")
+    record_of = "../results/table2/ladder-texture-mnist-1-1k-fresh.json"
+    assert f"([recipe](../paper/baselines/recipes.py), [1k]({record_of}))" in linked
+
+
+def test_the_parts_of_the_page(tmp_path: Path) -> None:
+    counts = [[[0, 5, 5, 90], [60, 10, 20, 10], [80, 5, 5, 10], [0, 0, 0, 0]]]
+    groups = {"holders": holders(2), "answers": list(ANSWERS), "counts": counts}
+    first = {"ami": [[0.5, 0.7], [0.5, 0.8]], "cost": [[1, -1], [1, -2]]}
+    parts = {"error_first": [[0.1, 0.08]], "error_second": [[0.1, 0.02]]}
+    write(
+        tmp_path,
+        texture_mnist_2={"seeds": [0, 1], "test_scenes": 10_000, "test": first},
+        texture_mnist_2_labels_50k=record([5.0], groups=groups, test=parts, test_scenes=100),
+        texture_mnist_2_permuted_labels_50k=record([5.5]),
+        convnet_texture_mnist_2_50k=record([12.0]),
+        convnet_texture_mnist_2_50k_permuted=record([60.0]),
+    )
+    text = table2(tmp_path)
+    assert "| AMI (n=2) | 0.500 ± 0.000 | 0.750 ± 0.071 |" in text
+    assert "| denoising cost (n=2) | 1.000 ± 0.000 | -1.500 ± 0.707 |" in text
+    assert "| 2.00 ± 0.00 | 8.00 ± 0.00 | 5.00 ± 0.00 |" in text, "the upper digit, the lower, both"
+    assert "| background | 1.00 | - | 5.0 % | 5.0 % | 90.0 % |" in text
+    assert "| lower digit | 1.00 | 60.0 % | 10.0 % | 20.0 % | 10.0 % |" in text
+    assert "| nothing | 0.00 | - | - | - | - |" in text
+    assert "| FC Tagger | 50,000 | 5.00 ± 0.00 (n=1) | 5.50 ± 0.00 (n=1) |" in text
+    assert "| ConvNet | 50,000 | 12.00 ± 0.00 (n=1) | 60.00 ± 0.00 (n=1) |" in text
+    assert "Error over the number of labels" not in text, "one point is no curve"
+    assert "What it took" not in text, "records without times"
+    assert permuted_table(tmp_path) in text
+
+
+def test_rows_of_fewer_iterations_end_in_empty_cells(tmp_path: Path) -> None:
+    longer = record([4.0])
+    longer["test"]["error"] = [[0.8, 0.2, 0.04]]
+    write(tmp_path, texture_mnist_2_labels_50k=record([6.0]), texture_mnist_2_best_labels_50k=longer)
+    lines = table2(tmp_path).splitlines()
+    assert "| TextureMNIST2 | FC Tagger, classes beside the Ladder | 50,000 | 12.00 ± 0.00 | 6.00 ± 0.00 |  |" in lines
+    begins = lines.index("### Tagger's error over iterations (%)") + 2
+    assert len({lines[begins + i].count("|") for i in range(4)}) == 1
+
+
+def test_the_time_that_the_records_took(tmp_path: Path) -> None:
+    def made(seconds: float, **machine: str) -> dict[str, Any]:
+        return record([5.0], seconds=seconds, environment={"cpu": "a processor", **machine})
+
+    write(
+        tmp_path,
+        texture_mnist_2_labels_50k=made(90, gpu="a GPU"),
+        ladder_texture_mnist_2_1k=made(120, gpu="a GPU"),
+        mlp_texture_mnist_1_1k=made(60),
+        texture_mnist_2_permuted_labels_50k=made(240, gpu="a GPU"),
+    )
+    text = table2(tmp_path)
+    assert "| the paper's cells | a GPU | 2 | 4 |" in text
+    assert "| the paper's cells | a processor | 1 | 1 |" in text
+    assert "| around the table | a GPU | 1 | 4 |" in text
+
+
+def test_the_curve_over_labels(tmp_path: Path) -> None:
+    for labels, error in ((100, 60.0), (1_000, 25.0), (50_000, 8.0)):
+        write(tmp_path, **{tagger_name(2, labels): record([error, error + 2])})
+    write(tmp_path, **{baseline_name("ladder", 2, labels): record([70.0]) for labels in (300, 1_000)})
+    tagger, ladder = label_curve(tmp_path)
+    assert (ladder.method, ladder.labels) == ("FC Ladder", [300, 1_000])
+    assert (tagger.method, tagger.digits, tagger.labels) == ("FC Tagger", 2, [100, 1_000, 50_000])
+    np.testing.assert_allclose(tagger.errors, [[60, 62], [25, 27], [8, 10]])
+    text = table2(tmp_path)
+    assert "| FC Tagger | 61.00 ± 1.41 (n=2) | - | 26.00 ± 1.41 (n=2) | - | - | 9.00 ± 1.41 (n=2) |" in text

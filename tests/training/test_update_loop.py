@@ -1,0 +1,112 @@
+"""The loop over updates with an update that only counts: what is called when, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from taggernet.config.run import OptimiserConfig, RuntimeConfig
+from taggernet.training.update_loop import Diverged, UpdateLoop
+
+
+class Counting:
+    """Stands in for an Update of two seeds whose cost is the number of the update."""
+
+    def __init__(self, period: float = float("inf"), bad: int = -1, device: str = "cuda") -> None:
+        self.state = SimpleNamespace(step=0, is_finite=True)
+        self.source = SimpleNamespace(valid_until=lambda step: (step // period + 1) * period)
+        self.device = torch.device(device)
+        self.bad = bad
+        self.stretches: list[int] = []
+
+    def advance(self, count: int) -> Tensor:
+        first = self.state.step
+        self.state.step += count
+        self.stretches.append(count)
+        costs = torch.arange(first, first + count, dtype=torch.float32)
+        costs[costs == self.bad] = torch.nan
+        return costs[:, None, None].expand(count, 3, 2)
+
+    def current_state(self) -> Any:
+        return self.state
+
+
+class Watched(UpdateLoop):
+    """Keeps what it is asked to do."""
+
+    def __init__(self, update: Any, updates: int, longest: int = 1_000, **runtime: Any) -> None:
+        options = RuntimeConfig(**{"evaluate_every": 0, "checkpoint_every": 0, "progress": False, **runtime})
+        super().__init__(update, OptimiserConfig(updates=updates, lr=0.5), options, [7, 8], longest=longest)
+        self.logged: list[tuple[int, list[float]]] = []
+        self.evaluated: list[int] = []
+        self.saved: list[int] = []
+
+    def log(self, costs: Tensor) -> None:
+        assert costs.shape[1:] == (3, 2)
+        self.logged.append((self.step, costs[:, 0, 0].tolist()))
+
+    def evaluate(self) -> float:
+        self.evaluated.append(self.step)
+        return 0.0
+
+    def save(self) -> None:
+        self.saved.append(self.step)
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_everything_happens_when_it_is_due_and_at_the_end() -> None:
+    loop = Watched(Counting(period=4), 10, log_every=3, evaluate_every=5, checkpoint_every=4)
+    loop.run_updates()
+    assert loop.update.stretches == [3, 1, 1, 1, 2, 1, 1]  # type: ignore[attr-defined]
+    assert loop.logged == [(3, [0, 1, 2]), (6, [3, 4, 5]), (9, [6, 7, 8]), (10, [9])]
+    assert loop.evaluated == [5, 10]
+    assert loop.saved == [4, 8, 10]
+    assert loop.finished
+
+
+@pytest.mark.usefixtures("without_typecheck")
+@pytest.mark.parametrize(("device", "longest", "expected"), [("cuda", 7, [7, 5]), ("cpu", 1_000, [5, 5, 2])])
+def test_stretches_are_bounded(device: str, longest: int, expected: list[int]) -> None:
+    loop = Watched(Counting(device=device), 12, longest)
+    loop.run_updates()
+    assert loop.update.stretches == expected  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_an_interruption_ends_it_after_the_stretch_and_saves() -> None:
+    update = Counting()
+    advance = update.advance
+
+    def interrupted(count: int) -> Tensor:
+        signal.raise_signal(signal.SIGTERM)
+        return advance(count)
+
+    update.advance = interrupted  # type: ignore[method-assign]
+    loop = Watched(update, 10, log_every=4)
+    before = signal.getsignal(signal.SIGTERM)
+    loop.run_updates()
+    assert (loop.step, loop.saved, loop.evaluated, loop.finished) == (4, [4], [], False)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_a_loss_that_is_not_a_number_names_seed_and_update() -> None:
+    loop = Watched(Counting(bad=5), 10, log_every=4)
+    with pytest.raises(Diverged, match=r"loss of seed 7 became nan at update 5: most likely the learning rate 0\.5"):
+        loop.run_updates()
+    assert loop.saved == []
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_weights_that_are_not_finite_are_not_saved() -> None:
+    update = Counting()
+    update.state.is_finite = False
+    loop = Watched(update, 3)
+    with pytest.raises(Diverged, match=r"became NaN or infinite, at the latest at update 2"):
+        loop.run_updates()
+    assert loop.saved == []
