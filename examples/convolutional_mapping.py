@@ -79,7 +79,7 @@ def train(model: tn.Tagger, size: int, updates: int, batch: int, seed: int = 0) 
     for update in range(updates):
         scenes, _ = tn.data.fresh_shapes(key.fold("scenes", update), batch, OBJECTS, size, style="small")
         x = scenes.float()
-        x_tilde = model.corruption(x, key.fold("noise", update))
+        x_tilde = model.corrupt(x, key.fold("noise", update))
         start = model.start(batch, GROUPS, key.fold("masks", update))
         states = model.iterate(x_tilde, start, ITERATIONS)
         cost = torch.stack([model.cost(x, state).mean() for state in states]).mean()

@@ -16,9 +16,9 @@ from PIL import Image
 
 from paper.failure_analysis import overlap
 from paper.replay import Replay
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import coincident
-from taggernet.data.scenes import Array
 from taggernet.fileio import make_folder
 from taggernet.tagger import Tagger
 from taggernet.viz.layout import GAP, Sheet, Trace, enlarged, style

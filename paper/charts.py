@@ -17,8 +17,8 @@ from matplotlib.patches import Rectangle
 
 from paper.figure_blocks import number
 from paper.replay import Replay
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
-from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
 from taggernet.viz.colours import FAINT, INK, group_colour, rgb
 from taggernet.viz.layout import GAP, SMALL, Sheet, save, style

@@ -14,9 +14,9 @@ import numpy as np
 from paper.failure_analysis import overlap, smallest_visible
 from paper.figure_blocks import Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.tagger import Tagger
 from taggernet.viz.layout import GAP, SMALL, Sheet, Trace, save, style
 

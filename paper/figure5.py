@@ -15,9 +15,9 @@ import torch
 from paper.figure4 import at_percentiles
 from paper.figure_blocks import APART, Example, draw_examples, draw_inference, examples_height, inference_size, number
 from paper.replay import Replay
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.tag import Grouping, State
 from taggernet.tagger import Tagger

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from taggernet.data.scenes import Array
+from taggernet.arrays import Array
 from taggernet.viz.colours import FAINT, group_colour
 from taggernet.viz.layout import GAP, SMALL, Sheet, Trace
 

@@ -27,9 +27,9 @@ from paper.failure_analysis import (
     is_split,
     overlap,
 )
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes, coincident, shapes
-from taggernet.data.scenes import Array
 from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import permute_elements

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from paper.generalisation import draw_test_shapes
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.data.textures import SIDE
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.rng import Key

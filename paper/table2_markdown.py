@@ -73,9 +73,8 @@ def _records(results: Path) -> Records:
 def on_papers_data(record: Record) -> bool:
     """Whether a record's scenes are stacked as the paper's are: two digits with the up-left one on top."""
     data = record["config"]["data"]
-    if isinstance(data, str):  # a baseline's
-        return data != "texture-mnist-2"
-    return bool(data["name"] != "texture-mnist-2" or data.get("depth", "random") == "up-left")
+    name, depth = (data, "random") if isinstance(data, str) else (data["name"], data.get("depth", "random"))
+    return name != "texture-mnist-2" or depth == "up-left"
 
 
 def percent(record: Record, metric: str = "error") -> list[float]:

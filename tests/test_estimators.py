@@ -118,6 +118,16 @@ def test_a_seed_decides_everything() -> None:
     assert not np.array_equal(a, c)
 
 
+def test_with_batchnorm_a_sample_depends_on_no_other() -> None:
+    """The statistics are frozen after training."""
+    x, y = blobs()
+    grouper = TaggerGrouper(3, norm="batch", updates=5, test_iterations=3).fit(x)
+    assert grouper.model_.config.frozen_iterations == 3
+    np.testing.assert_allclose(grouper.transform(x[:1]), grouper.transform(x)[:1], atol=1e-4)
+    classifier = TaggerClassifier(norm="batch", updates=5).fit(x, y)
+    np.testing.assert_allclose(classifier.predict_proba(x[:1]), classifier.predict_proba(x)[:1], atol=1e-4)
+
+
 def test_samples_with_a_shape_are_told_to_become_rows() -> None:
     x = np.random.default_rng(0).integers(0, 2, (30, 4, 5)).astype(float)
     sentence = r"X has shape \(30, 4, 5\), but scikit-learn's estimators take rows .*: give X\.reshape\(len\(X\), -1\)"

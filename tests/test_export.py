@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import train
 from taggernet.training.auto_config import config_for
+from taggernet.training.seeds import one_seed
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("without_typecheck")  # torch.export cannot trace it
@@ -45,7 +47,7 @@ def model_of(kind: str, norm: str, classes: int = 0, **options: Any) -> Tagger:
         class_cost=0.5 if classes else 0.0,
         iterations=2,
     )
-    model = train(config, scenes=scenes).model()
+    model = one_seed(config.model, train(config, scenes=scenes).weights, 0)  # its statistics are not frozen
     if norm == "layer":
         torch.manual_seed(0)
         with torch.no_grad():
@@ -89,6 +91,31 @@ def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[st
         with torch.no_grad():
             for ours, theirs in zip(stepped, Step(model)(*tensors), strict=True):
                 np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "classes", "options"), [("binary", 0, {}), ("real", 3, {"class_widths": (12, 6)})])
+def test_a_frozen_model_has_its_iterations(kind: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
+    """Single scenes and batches, T beyond the frozen ones, and the step, which is told the iteration."""
+    model = deepcopy(model_of(kind, "batch", classes, **options)).freeze_statistics(inputs(kind, 300), 3, 3)
+    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    x, start = inputs(kind, 50), model.start(50, 3, KEY)
+    for iterations in (1, 3, 6):
+        out = model.group(x, 3, iterations)
+        assert np.ptp(out.masks) > 0.05
+        fed = {"x": x, "start": start.m_pre.numpy(), "iterations": np.array(iterations)}
+        masks, reconstructions, *more = whole.run(None, fed)
+        np.testing.assert_allclose(masks, out.masks, rtol=0, atol=5e-4)
+        np.testing.assert_allclose(reconstructions, out.reconstructions, rtol=0, atol=5e-3)
+        if classes:
+            np.testing.assert_allclose(more[0], model.predict(x, 3, iterations), rtol=0, atol=5e-4)
+        alone = whole.run(None, {"x": x[:1], "start": fed["start"][:1], "iterations": fed["iterations"]})[0]
+        np.testing.assert_allclose(alone, masks[:1], rtol=0, atol=5e-4)
+    rows = model.units.to_model(torch.from_numpy(x)).numpy()
+    z, fed_back, m = (t.numpy() for t in (start.z, start.fed, start.m))
+    for i in range(1, 7):
+        state = {"x": rows, "z": z, "fed": fed_back, "m": m, "iteration": np.array(i)}
+        z, fed_back, m = single.run(None, state)[:3]
+    np.testing.assert_allclose(m, masks, rtol=0, atol=5e-4)
 
 
 def test_steps_make_the_loop(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from toys import records, toy
 
 import taggernet
 from taggernet import run_evaluation
@@ -16,9 +16,6 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import load_split
 from taggernet.training.loop import Run
-
-sys.path.append(str(Path(__file__).parent / "training"))
-from toys import records, toy
 
 
 @pytest.fixture(scope="module")

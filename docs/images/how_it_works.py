@@ -41,7 +41,7 @@ class Inference:
         x = torch.from_numpy(scenes.x).flatten(1).float()
         key = tn.Key.of(0)
         with torch.no_grad():
-            x_tilde = model.corruption.apply(x, key.fold("noise"))
+            x_tilde = model.corrupt(x, key.fold("noise"))
             states = [model.start(len(x), GROUPS, key.fold("masks"))]
             states += model.iterate(x_tilde, states[0], ITERATIONS)
             seen = features(model.likelihood, x_tilde, states[SHOWN - 1], model.v)

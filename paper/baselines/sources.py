@@ -17,9 +17,9 @@ from torch import Tensor
 
 from paper.baselines.recipes import BaselineConfig
 from taggernet import data
+from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.data.scenes import Array
 from taggernet.rng import Key
 from taggernet.training import datasets
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source

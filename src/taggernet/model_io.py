@@ -37,7 +37,7 @@ def write_model(
     half: bool = False,
     whole: Collection[str] = (),
 ) -> Path:
-    """Write weights, configuration, K and T into a folder; ``half`` stores large tensors as float16, but not ``whole``."""
+    """Write weights, configuration, K and T into a folder; ``half``: large tensors as float16, but not ``whole``."""
     if half:
         weights = {
             name: _halved(name, tensor) if tensor.numel() > 1000 and name not in whole else tensor

@@ -102,7 +102,7 @@ def test_of_one_batch_they_change_nothing(config: TaggerConfig) -> None:
 @pytest.mark.parametrize("config", [CONFIG, HEAD, REAL])
 @pytest.mark.parametrize("groups", [1, 2, 3, 5])
 def test_a_scene_alone_is_grouped_as_in_any_batch(config: TaggerConfig, groups: int) -> None:
-    """Any K and any T, also beyond those of the freezing."""
+    """Any K and any T, also beyond those of the freezing; six iterations carry on the rounding of the first."""
     model = tagger(config)
     x = scenes(100, config, seed=1)
     start = model.start(100, groups, Key.of(0))
@@ -119,9 +119,9 @@ def test_a_scene_alone_is_grouped_as_in_any_batch(config: TaggerConfig, groups: 
     assert not torch.allclose(grouped(everything).z[7], grouped(alone).z[0], atol=1e-3)
     model.freeze_statistics(scenes(200, config), 3, 4)
     together = grouped(everything)
-    torch.testing.assert_close(grouped(alone).z[0], together.z[7], rtol=0, atol=2e-5)
-    torch.testing.assert_close(grouped(alone).m[0], together.m[7], rtol=0, atol=2e-5)
-    torch.testing.assert_close(grouped(mixed).m, together.m[mixed], rtol=0, atol=2e-5)
+    torch.testing.assert_close(grouped(alone).z[0], together.z[7], rtol=0, atol=2e-4)
+    torch.testing.assert_close(grouped(alone).m[0], together.m[7], rtol=0, atol=2e-4)
+    torch.testing.assert_close(grouped(mixed).m, together.m[mixed], rtol=0, atol=2e-4)
 
 
 def test_iterations_beyond_the_last_use_its_statistics() -> None:
@@ -134,6 +134,16 @@ def test_iterations_beyond_the_last_use_its_statistics() -> None:
             assert torch.equal(found.mean, norm.mean[stored])
             assert torch.equal(found.variance, norm.variance[stored])
     assert norm.at(None) is norm
+
+
+def test_they_are_bounded_as_batchnorm_is() -> None:
+    """A row far from all that were frozen on stays within what 400 rows could make of it."""
+    x = torch.zeros(400, 1)
+    x[0] = 1.0
+    most = BatchNorm()(x).max()
+    found = FrozenNorm(torch.zeros(1, 1), torch.zeros(1, 1), 1e-10)(torch.tensor([[1.0], [-1.0], [1e-4]]))
+    assert found[:2].flatten().tolist() == pytest.approx([most.item(), -most.item()], rel=2e-3)
+    assert found[2].item() == pytest.approx(10.0)
 
 
 def test_the_order_of_the_scenes_plays_no_part_in_the_batches() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 from paper.headline import headline_table
 
 
-def write(folder: Path, name: str, **test: Any) -> None:
+def write(folder: Path, name: str, depth: str = "up-left", **test: Any) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps({"test": test}))
+    content = {"config": {"data": {"name": name[:15], "depth": depth}}, "test": test}
+    (folder / f"{name}.json").write_text(json.dumps(content))
 
 
 def test_figures_of_the_last_iteration_stand_beside_the_papers(tmp_path: Path) -> None:
@@ -22,6 +23,7 @@ def test_figures_of_the_last_iteration_stand_beside_the_papers(tmp_path: Path) -
     write(two, "texture-mnist-2-top-labels-50k", error=[[0.5, 0.1], [0.5, 0.12]])
     write(two, "texture-mnist-2-best-labels-50k", error=[[0.5, 0.03]])
     write(two, "texture-mnist-2-labels-1k", error=[[0.5, 0.03]])  # not the paper's method
+    write(two, "texture-mnist-2-top-labels-1k", "random", error=[[0.5, 0.03]])  # not the paper's data
     assert headline_table(tmp_path).splitlines()[2:] == [
         "| Shapes, BatchNorm | AMI | 0.79 ± 0.034 | 0.750 | −0.040 ± 0.076 | 3 | - |",
         "| Shapes, LayerNorm | AMI | 0.97 ± 0.009 | 0.980 | +0.010 ± 0.003 | 1 | 0.990 |",

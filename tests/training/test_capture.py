@@ -1,4 +1,4 @@
-"""Rehearsing an update: compiled, undone, and without a compiler where that fails."""
+"""Rehearsing an update: compiled, undone, captured on a GPU, and without a compiler where that fails."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from taggernet.training.capture import rehearse
+from taggernet.training.capture import _capture, rehearse
 
-CPU = torch.device("cpu")
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
 
 
 class Counter:
     """An update that counts, in a tensor as it should and in a list that no rehearsal can undo."""
 
-    def __init__(self, fails: bool = False) -> None:
-        self.count, self.calls, self.fails = torch.zeros(1), [], fails
+    def __init__(self, device: torch.device = CPU, fails: bool = False) -> None:
+        self.count, self.calls, self.fails = torch.zeros(1, device=device), [], fails
         self.mode = "eager"
 
     def once(self) -> None:
@@ -30,7 +31,7 @@ class Counter:
         return [self.count]
 
     def compile(self, options: dict[str, Any] | None) -> None:
-        assert options is None, "the passes are for CUDA"
+        assert (options is None) == (self.count.device == CPU), "the passes are for CUDA"
         self.mode = "compiled"
 
     def use_eager(self) -> None:
@@ -56,3 +57,62 @@ def test_without_a_compiler_the_run_continues_and_says_so() -> None:
 def test_of_several_processes_none_continues_alone() -> None:
     with pytest.raises(ValueError, match=r"could not be compiled \(RuntimeError: no compiler\): give --compile no"):
         rehearse(Counter(fails=True), CPU, distributed=True)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a capture would succeed")
+def test_a_capture_without_a_gpu_says_what_to_do() -> None:
+    """torch's own refusal, passed on."""
+    update = Counter()
+    with pytest.raises(ValueError, match=r"could not be captured as a CUDA graph \(\w+: .+\): give --compile no"):
+        _capture(update.once)
+    assert update.calls == []
+
+
+@needs_cuda
+def test_a_captured_update_is_replayed_from_the_state_before_the_rehearsal() -> None:
+    update = Counter(CUDA)
+    replay = rehearse(update, CUDA, distributed=False)
+    assert update.count.item() == 0
+    assert len(update.calls) == 4, "three to warm up, and the one that is recorded"
+    for _ in range(5):
+        replay()
+    assert update.count.item() == 5
+    assert len(update.calls) == 4, "a replay runs no Python"
+
+
+class Uncapturable(Counter):
+    """An update that works until it is captured."""
+
+    def __init__(self, problem: Exception) -> None:
+        super().__init__(CUDA)
+        self.problem = problem
+
+    def once(self) -> None:
+        super().once()
+        if torch.cuda.is_current_stream_capturing():
+            raise self.problem
+
+
+@needs_cuda
+def test_a_capture_that_fails_stops_the_run() -> None:
+    """The GPU's stream is in no state to go on from."""
+    update = Uncapturable(RuntimeError("it waits for the GPU"))
+    with pytest.raises(
+        ValueError, match=r"captured as a CUDA graph \(RuntimeError: it waits for the GPU\): give --compile no"
+    ):
+        rehearse(update, CUDA, distributed=False)
+    assert len(update.calls) == 4, "it was the capture that failed"
+
+
+@needs_cuda
+def test_a_lack_of_memory_while_capturing_is_told_as_such() -> None:
+    with pytest.raises(torch.OutOfMemoryError):
+        rehearse(Uncapturable(torch.OutOfMemoryError("CUDA out of memory")), CUDA, distributed=False)
+
+
+@needs_cuda
+def test_of_several_gpus_none_captures() -> None:
+    """Their sums of gradients stay outside a graph."""
+    update = Counter(CUDA)
+    assert rehearse(update, CUDA, distributed=True) == update.once
+    assert update.calls == ["compiled"]

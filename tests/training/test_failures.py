@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import faulty
 import pytest
 import torch
 from faulty import CONFIG, ENVIRONMENT, OPTIONS, after, assert_goes_on, assert_kept, command
@@ -48,7 +49,7 @@ def may_mount(folder: Path) -> bool:
 
 def disks(tmp_path: Path, kind: str, *prefix: str) -> str:
     done = subprocess.run(
-        [*prefix, sys.executable, str(Path(__file__).with_name("disks.py")), str(tmp_path), kind],
+        [*prefix, sys.executable, str(Path(faulty.__file__).with_name("disks.py")), str(tmp_path), kind],
         env=ENVIRONMENT, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,7 +58,7 @@ def disks(tmp_path: Path, kind: str, *prefix: str) -> str:
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
-    """For real, on a small disk in memory that nobody else sees: see disks.py beside this file."""
+    """For real, on a small disk in memory that nobody else sees: see helpers/disks.py."""
     if not may_mount(tmp_path):
         pytest.skip("this system does not let tests mount a small disk of their own")
     told = disks(tmp_path, "mounted", *UNSHARE)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -17,7 +15,6 @@ from toys import records
 from taggernet.cli import main
 from taggernet.errors import is_out_of_memory
 from taggernet.training import OutOfMemory, train
-from taggernet.training.capture import rehearse
 from taggernet.training.sources import FixedSource
 from taggernet.training.step import Update
 
@@ -158,62 +155,6 @@ def test_a_lack_of_memory_while_compiling_is_no_failed_compile(tmp_path: Path, m
     monkeypatch.setattr(torch, "compile", failing_compiler(calls=1, fault=wrapped))
     with pytest.raises(OutOfMemory, match="lower --batch"):
         train(COMPILED, tmp_path)
-
-
-class Capture:
-    """torch.cuda.graph that runs what it should record, and then perhaps fails."""
-
-    def __init__(self, fault: Callable[[], Any] | None) -> None:
-        self.fault = fault
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, *_: object) -> None:
-        if self.fault is not None:
-            self.fault()
-
-
-def pretend_cuda(monkeypatch: pytest.MonkeyPatch, fault: Callable[[], Any] | None = None) -> list[str]:
-    """The rehearsal as on a GPU, on the CPU: streams that wait for nothing, a graph whose replay is an update."""
-    replayed: list[str] = []
-
-    def on_cuda(update: Update, device: torch.device, *, distributed: bool) -> Callable[[], None]:
-        replay = rehearse(update, torch.device("cuda"), distributed=distributed)
-        if replay == update.once:
-            return replay
-        return lambda: replayed.append("once") or update.once()  # type: ignore[func-returns-value]
-
-    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    monkeypatch.setattr("taggernet.training.step.rehearse", on_cuda)
-    monkeypatch.setattr("torch.cuda.Stream", MagicMock)
-    monkeypatch.setattr("torch.cuda.current_stream", MagicMock)
-    monkeypatch.setattr("torch.cuda.stream", nullcontext)
-    monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
-    monkeypatch.setattr("torch.cuda.CUDAGraph", MagicMock)
-    monkeypatch.setattr("torch.cuda.graph", lambda graph: Capture(fault))
-    return replayed
-
-
-def test_a_captured_update_is_replayed_from_the_state_before_the_rehearsal(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replayed = pretend_cuda(monkeypatch)
-    train(COMPILED, tmp_path)
-    assert len(replayed) == 12
-    assert_goes_on(tmp_path, whole)
-
-
-def test_a_capture_that_fails_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The GPU's stream is in no state to go on from."""
-    pretend_cuda(monkeypatch, inductor)
-    with pytest.raises(
-        ValueError, match=r"could not be captured as a CUDA graph \(InductorError.*\): give --compile no"
-    ):
-        train(COMPILED, tmp_path / "run")
-    pretend_cuda(monkeypatch, cuda)
-    with pytest.raises(OutOfMemory, match="lower --batch"):
-        train(COMPILED, tmp_path / "run")
 
 
 def test_of_several_processes_none_goes_on_alone_uncompiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

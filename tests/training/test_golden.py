@@ -1,6 +1,6 @@
 """Every recipe, trained at toy size, follows its stored loss curve: a silent change of the mathematics shows here.
 
-After a change that is meant: ``python tests/training/toys.py`` writes them again.
+After a change that is meant: ``python tests/helpers/toys.py`` writes them again.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""``train_to_end``: finished models, or KeyboardInterrupt."""
+"""``train_to_end``: finished models, or KeyboardInterrupt. Models of a user's data are left with frozen statistics."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from own_files import sensors, short, write
 
+import taggernet as tn
 from taggernet.recipes import recipe
 from taggernet.training import Run, loop
+from taggernet.training.auto_config import config_for
 from taggernet.training.loop import train_to_end
 
 
@@ -28,3 +33,32 @@ def test_an_unfinished_run_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -
     step = 10
     assert train_to_end(config, "runs/mine", start={}).finished
     assert asked == [(config, "runs/mine", None, {})] * 2
+
+
+@pytest.mark.parametrize("resident", [0, 2048])
+def test_batchnorm_models_of_own_data_are_frozen(resident: int, tmp_path: Path) -> None:
+    """In memory or read from the disk; a second phase starts from their weights, with the statistics of the batch."""
+    arrays = sensors()
+    config = short(config_for(write(tmp_path / "my.npy", arrays)))
+    runtime = replace(config.runtime, resident=resident)
+    config = replace(config, seeds=2, runtime=runtime, model=replace(config.model, norm="batch"))
+    run = tn.train(config, tmp_path / "run")
+    loaded = tn.Tagger.from_pretrained(tmp_path / "run")
+    assert loaded.config == replace(config.model, frozen_iterations=config.test_iterations)
+    for name, tensor in run.model().state_dict().items():
+        assert tensor.equal(loaded.state_dict()[name]), name
+    x = arrays["x"]
+    np.testing.assert_allclose(loaded.group(x[:1], 2).masks, loaded.group(x, 2).masks[:1], rtol=0, atol=1e-4)
+    assert len(tn.evaluate(tmp_path / "run", device="cpu")["figures"]["cost"]) == 2
+    second = tn.train(replace(config, start_from=str(tmp_path / "run")), tmp_path / "second")
+    assert set(second.weights) == set(run.weights)
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_recipes_and_layernorm_are_not_frozen(norm: Any, tmp_path: Path) -> None:
+    arrays = sensors()
+    own = replace(short(config_for(write(tmp_path / "my.npy", arrays))), recipe="own")
+    config = own if norm == "layer" else short(recipe("small"))
+    run = tn.train(replace(config, model=replace(config.model, norm=norm)))
+    assert run.finished
+    assert not run.model().config.frozen_iterations

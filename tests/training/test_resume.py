@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import faulty
 import pytest
 import torch
 from faulty import ENVIRONMENT, SOAK
@@ -183,8 +184,8 @@ def test_training_works_outside_the_main_thread() -> None:
 
 @pytest.mark.slow
 def test_killed_at_every_file_operation_and_at_random(tmp_path: Path) -> None:
-    """SIGKILL, for real: see crashes.py beside this file."""
-    script, kills = Path(__file__).with_name("crashes.py"), 20 if SOAK else 4
+    """SIGKILL, for real: see helpers/crashes.py."""
+    script, kills = Path(faulty.__file__).with_name("crashes.py"), 20 if SOAK else 4
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path), str(kills)],
         env=ENVIRONMENT, capture_output=True, text=True, timeout=280,

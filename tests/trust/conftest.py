@@ -1,8 +1,7 @@
-"""Lets the tests of this folder import what lies beside them, and share a finished run."""
+"""A finished run that the tests of this folder share."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from taggernet.cli import main
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20 --no-tensorboard --no-progress
     --device cpu --log-every 1 --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""

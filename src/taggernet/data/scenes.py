@@ -22,8 +22,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from taggernet.arrays import Array as Array
-from taggernet.arrays import check_dense_tensor, check_unmasked
+from taggernet.arrays import Array, check_dense_tensor, check_unmasked
 from taggernet.config.validate import check_choice, check_count
 from taggernet.data import files
 from taggernet.rng import Key

@@ -37,8 +37,8 @@ Iteration = int | Tensor
 
 
 FARTHEST = 20.0
-"""Standard deviations to which frozen norms are clipped. BatchNorm over R rows cannot exceed sqrt(R - 1), which is this
-for 100 scenes with K = 4; a loop without such a bound can run away."""
+"""Standard deviations to which frozen norms are clipped. BatchNorm over R rows cannot exceed sqrt(R - 1), which is
+this for 100 scenes with K = 4; a loop without such a bound can run away."""
 
 
 class FrozenNorm(NamedTuple):

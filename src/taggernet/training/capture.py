@@ -75,8 +75,8 @@ def _warm_up(once: Callable[[], None], one_gpu: bool) -> None:
 
 def _capture(once: Callable[[], None]) -> Callable[[], None]:
     """The replay of one update as a CUDA graph. A capture that fails leaves the stream in no state to continue from."""
-    graph = torch.cuda.CUDAGraph()
     try:
+        graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             once()
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""Small data of one's own, in files. Not a test module; conftest.py beside it puts it on the path."""
+"""Small data of one's own, in files."""
 
 from __future__ import annotations
 

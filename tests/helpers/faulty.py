@@ -1,7 +1,4 @@
-"""For the tests of faults: do something to a run on its way, and see what is left.
-
-Not a test module; conftest.py beside it puts it on the path.
-"""
+"""For the tests of faults: do something to a run on its way, and see what is left."""
 
 from __future__ import annotations
 

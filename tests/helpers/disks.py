@@ -1,6 +1,6 @@
 """Fill a disk, make it read-only or limit the size of files under a run; mend it; compare with a run left in peace.
 
-Not a test module: test_faults.py runs it as a program, for 'mounted' in a mount namespace of its own.
+Not a test module: test_failures.py runs it as a program, for 'mounted' in a mount namespace of its own.
 Prints one line per failure and 'all alike' at the end.
 """
 

@@ -1,7 +1,7 @@
 """Runs small enough for tests: the same code as a full run, seconds instead of hours.
 
-Not a test module; conftest.py beside it puts it on the path. ``python tests/training/toys.py [RECIPE ...]`` writes the
-golden loss curves (of all recipes by default), after a change of the mathematics that is meant.
+``python tests/helpers/toys.py [RECIPE ...]`` writes the golden loss curves (of all recipes by default), after a change
+of the mathematics that is meant.
 
 The epsilons of the norms and of Adam are large here. With the real ones a gradient that is zero but for rounding moves
 a weight by a whole learning rate, and two runs that differ in one bit soon differ by percents.
@@ -26,7 +26,7 @@ from taggernet.tagger import TaggerConfig
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train
 
 SOFT_NORM, SOFT_ADAM = 1e-3, 1e-4
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "training" / "golden"
 STEPS = 20
 
 
