@@ -280,7 +280,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a model below a file": (lambda: BINARY.save("a-file/model"), OSError, "a-file/model cannot be written"),
     "a run below a file": (lambda: train(tn.recipe("small"), "a-file/run"), OSError, "choose another --out"),
-    "ONNX into no folder": (lambda: export(BINARY, "none/a.onnx"), FileNotFoundError, "folder none does not exist"),
+    "ONNX below a file": (lambda: export(BINARY, "a-file/a.onnx"), OSError, "a-file cannot be written"),
     # downloads
     "a download cut short": (
         lambda: fetched(lambda h, good: mischief.reply(h, good[:9], len(good))),
