@@ -113,6 +113,7 @@ def test_data_writes_a_file_that_loads(suffix: str, tmp_path: Path, capsys: pyte
     out = tmp_path / f"scenes{suffix}"
     assert main(["data", "shapes", "--out", str(out), "--n", "7", "--seed", "3", "--split", "valid"]) == 0
     assert f"wrote 7 scenes to {out}" in capsys.readouterr().out
+    assert main(["data", "shapes", "--out", str(tmp_path / "new" / "folder" / out.name), "--n", "2"]) == 0
     expected = data.shapes(7, 3, split="valid")
     assert np.array_equal(data.load(out).x, expected.x)
     assert status(["data", "shapes", "--out", str(out), "--n", "7"]) == 2, "a file is not replaced unasked"

@@ -126,3 +126,15 @@ def test_with_batchnorm_a_sample_depends_on_no_other() -> None:
     np.testing.assert_allclose(grouper.transform(x[:1]), grouper.transform(x)[:1], atol=1e-4)
     classifier = TaggerClassifier(norm="batch", updates=5).fit(x, y)
     np.testing.assert_allclose(classifier.predict_proba(x[:1]), classifier.predict_proba(x)[:1], atol=1e-4)
+
+
+def test_samples_with_a_shape_are_told_to_become_rows() -> None:
+    x = np.random.default_rng(0).integers(0, 2, (30, 4, 5)).astype(float)
+    sentence = r"X has shape \(30, 4, 5\), but scikit-learn's estimators take rows .*: give X\.reshape\(len\(X\), -1\)"
+    with pytest.raises(ValueError, match=sentence):
+        TaggerGrouper().fit(x)
+    with pytest.raises(ValueError, match=sentence):
+        TaggerClassifier().fit(x, np.arange(30) % 2)
+    fitted = TaggerGrouper(updates=1).fit(x.reshape(len(x), -1))
+    with pytest.raises(ValueError, match=sentence):
+        fitted.transform(x)

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+from taggernet._version import __version__
 from taggernet.cli import main
 from taggernet.data import Scenes, shapes
 from taggernet.export import Step, export, session
+from taggernet.metrics import adjusted_mutual_information
 from taggernet.rng import Key
-from taggernet.tagger import Tagger
+from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import train
 from taggernet.training.auto_config import config_for
 from taggernet.training.seeds import one_seed
@@ -68,7 +70,7 @@ def inputs(kind: str, batch: int) -> Any:
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
     model = model_of(kind, norm, classes, **options)
-    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    whole, single = (session(path, 1) for path in export(model, tmp_path / "new" / "model.onnx"))
     for batch, groups, iterations in ((7, 2, 5), (100, 4, 5), (2, 5, 1), (3, 3, 8)):
         x = inputs(kind, batch)
         out = model.group(x, groups, iterations)
@@ -133,7 +135,7 @@ def test_the_command_exports_and_never_overwrites(tmp_path: Path, capsys: pytest
     assert "model.step.onnx" in capsys.readouterr().out
     before = target.read_bytes()
     assert main(["export", str(tmp_path / "run"), "--to", str(target)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "model.onnx exists: choose another name for --to, or add --overwrite" in capsys.readouterr().err
     assert target.read_bytes() == before
     assert main(["export", str(tmp_path / "run"), "--to", str(target), "--overwrite"]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.onnx", "model.step.onnx", "run"]
@@ -143,16 +145,17 @@ def test_the_command_exports_and_never_overwrites(tmp_path: Path, capsys: pytest
     ("target", "iterations", "kind", "words"),
     [
         ("model.bin", 5, ValueError, "does not end in .onnx"),
-        ("missing/model.onnx", 5, FileNotFoundError, "does not exist"),
+        ("file/model.onnx", 5, OSError, "file cannot be written"),
         ("model.onnx", 0, ValueError, "out of range"),
     ],
 )
 def test_bad_targets_get_one_sentence(
     target: str, iterations: int, kind: type[Exception], words: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(kind, match=words):
         export(model_of("binary", "layer"), tmp_path / target, iterations)
-    assert not list(tmp_path.iterdir())
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_onnxruntime_agrees_on_the_shipped_model(tmp_path: Path) -> None:
@@ -167,3 +170,25 @@ def test_onnxruntime_agrees_on_the_shipped_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(masks, out.masks, rtol=0, atol=2e-3)
     first = whole.run(None, {"x": x.reshape(12, -1).astype(np.float32), "start": start, "iterations": np.array(1)})[0]
     np.testing.assert_allclose(first.reshape(out.masks.shape), model.group(x, 4, 1).masks, rtol=0, atol=1e-5)
+
+
+def test_metadata_say_what_a_user_must_know(tmp_path: Path) -> None:
+    config = TaggerConfig((4, 5), "real", (16, 8), norm="layer", offset=3.0, scale=2.0, classes=3)
+    model = Tagger(config, groups=2, iterations=7)
+    for path in export(model, tmp_path / "model.onnx"):
+        found = session(path, 1).get_modelmeta().custom_metadata_map
+        assert (found["shape"], found["kind"], found["classes"]) == ("[4, 5]", "real", "3")
+        assert (found["groups"], found["iterations"]) == ("2", "7")
+        assert (float(found["offset"]), float(found["scale"])) == (3.0, 2.0)
+        assert found["taggernet"] == __version__
+
+
+def test_a_start_of_zeros_is_replaced_by_a_random_one(tmp_path: Path) -> None:
+    """Groups that start alike would stay alike for ever."""
+    whole = session(export(Tagger.from_pretrained("shapes"), tmp_path / "model.onnx")[0], 1)
+    scenes = shapes(8, split="test")
+    x = scenes.x.reshape(8, -1).astype(np.float32)
+    masks = whole.run(["masks"], {"x": x, "start": np.zeros((8, 4, 400), np.float32)})[0]
+    assert scenes.groups is not None
+    ami = adjusted_mutual_information(scenes.groups.reshape(8, -1).astype(np.int64), masks.argmax(1))
+    assert ami.mean() > 0.8

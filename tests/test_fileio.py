@@ -103,3 +103,11 @@ def test_json_that_is_none_is_refused(content: bytes, words: str, tmp_path: Path
 def test_read_tensors_names_the_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="does not exist"):
         read_tensors(tmp_path / "absent.safetensors")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_tensors_get_the_mode_of_any_other_file(tmp_path: Path) -> None:
+    """safetensors alone makes them 0600, which nobody else could read beside a config.json that they can."""
+    write_tensors(tmp_path / "tensors", {"w": torch.zeros(1)})
+    write_json(tmp_path / "json", {})
+    assert (tmp_path / "tensors").stat().st_mode == (tmp_path / "json").stat().st_mode

@@ -118,6 +118,25 @@ def test_an_older_card_gets_the_defaults(saved: Path) -> None:
     assert Tagger.load(saved).config.norm_eps == TaggerConfig().norm_eps
 
 
+def test_groups_and_iterations_are_saved(tmp_path: Path) -> None:
+    config = TaggerConfig(shape=(3, 4), widths=(8, 4))
+    Tagger(config, groups=2, iterations=7).save(tmp_path, {"groups": "a note of the user's own"})
+    again = Tagger.load(tmp_path)
+    assert (again.groups, again.iterations) == (2, 7)
+    card = json.loads((tmp_path / CARD).read_text())
+    (tmp_path / CARD).write_text(json.dumps(card | {"groups": 0}))
+    with pytest.raises(ValueError, match=r"config\.json: groups=0 is out of range"):
+        Tagger.load(tmp_path)
+
+
+def test_a_card_without_groups_and_iterations_gets_the_papers(saved: Path) -> None:
+    """Version 0.1 wrote none."""
+    card = json.loads((saved / CARD).read_text())
+    (saved / CARD).write_text(json.dumps({name: card[name] for name in ("format", "model", "card")}))
+    model = Tagger.load(saved)
+    assert (model.groups, model.iterations) == (4, 5)
+
+
 @pytest.mark.usefixtures("without_typecheck")
 def test_whole_numbers_stand_for_floats(saved: Path) -> None:
     edit_card(saved, scale=2)

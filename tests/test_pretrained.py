@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,38 @@ def test_a_shipped_name_loads_and_wins_over_a_folder_of_that_name(
 
 
 @pytest.mark.usefixtures("weights", "no_hub")
-def test_a_run_gives_its_first_seed(tmp_path: Path) -> None:
+def test_a_run_without_records_gives_its_first_seed(tmp_path: Path) -> None:
     for seed in (10, 2):
         tiny(seed).save(tmp_path / "run" / f"seed-{seed}")
     (tmp_path / "run" / "config.json").write_text('{"optimiser": {}}')
-    assert same(Tagger.from_pretrained(tmp_path / "run"), tiny(2))
+    with pytest.warns(UserWarning, match="using seed 2, the first of 2, as no validation is recorded"):
+        assert same(Tagger.from_pretrained(tmp_path / "run"), tiny(2))
     assert same(Tagger.from_pretrained(str(tmp_path / "run" / "seed-10")), tiny(10))
+
+
+@pytest.mark.usefixtures("weights", "no_hub")
+@pytest.mark.parametrize(
+    ("valid", "best", "words"),
+    [
+        ({"cost": [[0.9, 0.3], [0.1, 0.2], [0.1, 0.4]]}, 6, "cost on validation, 0.200"),
+        ({"cost": [[0.1], [0.2], [0.3]], "ami": [[0.7], [0.786], [0.856]]}, 7, "AMI on validation, 0.856"),
+        ({"ami": [[0.9], [0.8], [0.7]], "error": [[0.3], [0.1], [0.2]]}, 6, "class error on validation, 0.100"),
+    ],
+)
+def test_a_run_gives_the_seed_that_is_best_on_validation(
+    valid: dict[str, Any], best: int, words: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    for seed in (5, 6, 7):
+        tiny(seed).save(run / f"seed-{seed}", {"updates": 20})
+    (run / CARD).write_text('{"optimiser": {}, "first_seed": 5}')
+    other = {name: [[1 - values[-1]] for values in seeds] for name, seeds in valid.items()}
+    records = [{"step": 10, "valid": other}, {"step": 20, "valid": valid}, {"step": 20, "loss": [1.0]}]
+    later = {"step": 30, "valid": other}  # of a longer training that has not ended
+    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*records, later]) + '{"st')
+    with pytest.warns(UserWarning, match=f"using seed {best}, the best of 3 by its {words}"):
+        assert same(Tagger.from_pretrained(run), tiny(best))
+    assert same(Tagger.load(run / "seed-5"), tiny(5))
 
 
 @pytest.mark.usefixtures("weights", "no_hub", "without_typecheck")

@@ -10,6 +10,7 @@ import pytest
 from toys import records, toy
 
 import taggernet
+from taggernet import run_evaluation
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
@@ -59,3 +60,48 @@ def test_a_folder_without_a_finished_model_is_refused(run: Run, tmp_path: Path) 
 def test_numbers_below_one_are_refused(name: str, run: Run) -> None:
     with pytest.raises(ValueError, match=f"{name}=0"):
         taggernet.evaluate(folder(run), device="cpu", **{name: 0})
+
+
+def test_one_model_by_its_folder_is_one_seed_of_the_run(run: Run, tmp_path: Path) -> None:
+    """Also where the model was copied out of its run: then only --data can say what to evaluate on."""
+    both = taggernet.evaluate(folder(run), device="cpu")
+    one = taggernet.evaluate(folder(run) / "seed-1", device="cpu")
+    assert one["seeds"] == ["seed-1"]
+    np.testing.assert_allclose(one["figures"]["ami"][0], both["figures"]["ami"][1], rtol=1e-5, atol=1e-6)
+    alone = Tagger.load(folder(run) / "seed-1").save(tmp_path / "alone")
+    with pytest.raises(ValueError, match="alone does not say which data it was trained on: add --data FILE"):
+        taggernet.evaluate(alone, device="cpu")
+    load_split(run.config.data, "test").save(tmp_path / "file.npz")
+    found = taggernet.evaluate(alone, data=tmp_path / "file.npz", device="cpu")
+    assert (found["groups"], found["iterations"], found["split"]) == (3, 2, "all")
+    np.testing.assert_allclose(found["figures"]["ami"], one["figures"]["ami"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_shipped_model_is_evaluated_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the split that its card describes, here cut short."""
+    load = run_evaluation.load_split
+    monkeypatch.setattr(run_evaluation, "load_split", lambda *of: load(*of)[:50])
+    found = taggernet.evaluate("shapes", device="cpu")
+    assert (found["recipe"], found["groups"], found["iterations"]) == ("shapes-best", 4, 5)
+    assert found["figures"]["ami"][0][-1] > 0.9
+
+
+def test_a_moved_file_is_named_with_data(tmp_path: Path) -> None:
+    scenes = taggernet.data.shapes(60, 0, 2, 8, style="small")
+    scenes.save(tmp_path / "mine.npz")
+    config = taggernet.config_for(tmp_path / "mine.npz")
+    config = replace(toy(updates=2), data=config.data, evaluation_batch=100)
+    taggernet.train(config, tmp_path / "run")
+    before = taggernet.evaluate(tmp_path / "run", device="cpu")["figures"]
+    (tmp_path / "mine.npz").rename(tmp_path / "moved.npz")
+    with pytest.raises(
+        FileNotFoundError, match=r"mine\.npz does not exist: if it was moved, add --data FILE --split test"
+    ):
+        taggernet.evaluate(tmp_path / "run", device="cpu")
+    moved = taggernet.evaluate(tmp_path / "run", data=tmp_path / "moved.npz", split="test", device="cpu")
+    assert moved["figures"] == before
+    whole = taggernet.evaluate(tmp_path / "run", data=tmp_path / "moved.npz", device="cpu")
+    assert whole["figures"] != before, "all 60 scenes, not the 6 of the test split"
+    taggernet.data.shapes(30, 0, 2, 9, style="small").save(tmp_path / "other.npz")
+    with pytest.raises(ValueError, match=r"the scenes have shape \(9, 9\), but the model's inputs have \(8, 8\)"):
+        taggernet.evaluate(tmp_path / "run", data=tmp_path / "other.npz", device="cpu")

@@ -248,7 +248,7 @@ def test_float64_beyond_float32_is_refused_without_a_warning() -> None:
         (2.0, TypeError, "{}=2.0 is not an integer: give an integer from 1 to"),
         ("4", TypeError, "{}='4' is not an integer"),
         (True, TypeError, "{}=True is not an integer"),
-        (None, TypeError, "{}=None is not an integer"),
+        ([4], TypeError, r"{}=\[4\] is not an integer"),
     ],
 )
 def test_bad_counts(name: str, value: Any, error: type[Exception], sentence: str) -> None:
@@ -356,6 +356,17 @@ def test_predict() -> None:
     assert torch.equal(model.predict(x, groups=2, iterations=2), torch.from_numpy(probabilities))
     expected = model.class_probabilities(model.group(x, 2, 2).history[-1])
     assert torch.equal(model.predict(x, 2, 2), expected)
+
+
+def test_groups_and_iterations_are_the_models_own_unless_named() -> None:
+    model = tagger(replace(BINARY, classes=3))
+    model.groups, model.iterations = 2, 3
+    assert model.group(scenes()).groups == 2
+    torch.testing.assert_close(model.predict(scenes()), model.predict(scenes(), 2, 3), rtol=0, atol=0)
+    assert not torch.equal(model.predict(scenes()), model.predict(scenes(), 4, 5))
+    assert (tagger().groups, tagger().iterations) == (4, 5), "the paper's"
+    with pytest.raises(ValueError, match="groups=65 is out of range"):
+        Tagger(BINARY, groups=65)
 
 
 def test_certain_no_class_everywhere_is_finite() -> None:

@@ -179,7 +179,8 @@ def _train(options: Train) -> None:
 
     run = train_to_end(options.config, options.out)
     if run.metrics:
-        show(run.metrics, f"{options.source}: {len(options.config.seed_list)} seed(s), validation")
+        seeds = options.config.seed_list
+        show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)
     print(f"models are in {options.out}")
 
 
@@ -188,23 +189,28 @@ def _evaluate(options: Evaluate) -> None:
     from taggernet.run_evaluation import evaluate
     from taggernet.viz.terminal import show
 
-    if options.json is not None and options.json.exists() and not options.overwrite:
-        raise FileExistsError(f"{options.json} exists: choose another name for --json, or add --overwrite")
+    if options.json is not None:
+        _check_new(options.json, "--json", options.overwrite)
     record = evaluate(
-        options.run, groups=options.groups, iterations=options.iterations, objects=options.objects,
-        split=options.split, device=options.device,
+        options.run, data=options.data, groups=options.groups, iterations=options.iterations,
+        objects=options.objects, split=options.split, device=options.device,
     )  # fmt: skip
+    which = f"{record['split']} split" if options.data is None else f"{record['split']} scenes of {options.data}"
     what = f"K={record['groups']}" + (f", {record['objects']} objects" if record["objects"] else "")
-    show(record["figures"], f"{record['recipe']}, {options.split} split, {what}")
+    seeds = [name.removeprefix("seed-") for name in record["seeds"]]
+    show(record["figures"], f"{record['recipe']}, {which}, {what}", seeds=seeds)
     if options.json is not None:
         write_json(options.json, record)
 
 
 def _data(options: Data) -> None:
     from taggernet import data
+    from taggernet.fileio import make_folder
 
     if options.out.suffix not in (".npz", ".h5", ".hdf5"):
         raise ValueError(f"--out {options.out} must end in .npz or .h5")
+    _check_new(options.out, "--out", options.overwrite)
+    make_folder(options.out.parent)
     if options.name == "shapes":
         count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
         scenes = data.shapes(count, options.seed, options.objects, split=options.split)
@@ -219,9 +225,16 @@ def _export(options: Export) -> None:
     from taggernet.export import export
     from taggernet.tagger import Tagger
 
+    _check_new(options.to, "--to", options.overwrite)
     model = Tagger.from_pretrained(options.model)
     whole, single = export(model, options.to, options.iterations, overwrite=options.overwrite)
     print(f"the loop is in {whole}, one step in {single}")
+
+
+def _check_new(path: Path, option: str, overwrite: bool) -> None:
+    """Raise FileExistsError, in the command line's words, if the file is there and may not be replaced."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists: choose another name for {option}, or add --overwrite")
 
 
 def _explore(options: Explore) -> None:

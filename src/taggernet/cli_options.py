@@ -40,18 +40,20 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Print cost, AMI, ARI and errors of a run after every iteration."""
+    """Print cost, AMI, ARI and errors of a run or a model after every iteration."""
 
-    run: Annotated[Path, tyro.conf.Positional]
-    """The --out folder of the run."""
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL|RUN")]
+    """The --out folder of a run (all its seeds), the folder of a model, a shipped model's name, or a Hub id."""
+    data: Path | None = None
+    """A .npz, .npy or .h5 file to evaluate on, in place of the data trained on."""
     groups: int | None = None
     """K; the run's own by default."""
     iterations: int | None = None
     """T; the run's own by default."""
     objects: int | None = None
     """Shapes: objects per scene; the run's own by default."""
-    split: Literal["valid", "test"] = "test"
-    """Which scenes."""
+    split: Literal["valid", "test", "all"] | None = None
+    """Which scenes: test by default, but all of a --data FILE; name the split if that is the file trained on, moved."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None
@@ -90,8 +92,8 @@ class Export:
     """A shipped model's name, the folder of a model or a run, or a Hub id."""
     to: Path
     """File for the loop, e.g. model.onnx; the step is written to model.step.onnx."""
-    iterations: int = 5
-    """Default T of the exported loop; batch size and K are inputs of the exported model."""
+    iterations: int | None = None
+    """Default T of the exported loop; the model's own by default. Batch size and K are inputs of the exported model."""
     overwrite: bool = False
     """Replace the files if they exist."""
 

@@ -104,6 +104,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Array:
         check_is_fitted(self)
+        _check_rows(X)
         return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
 
     @torch.no_grad()
@@ -135,6 +136,7 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
 
     def fit(self, X: Any, y: Any = None) -> TaggerGrouper:
         """Learn from the rows of X; y is not looked at."""
+        _check_rows(X)
         x = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2))
         self._train(x, None, 0, 0.0)
         return self
@@ -199,6 +201,7 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> TaggerClassifier:
         """Learn from the rows of X and the labels in y that are not -1."""
+        _check_rows(X)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_classification_targets(y)
         known = _has_label(y)
@@ -233,6 +236,16 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
             raise ValueError("y holds no label, only -1: a score needs the true class of some samples")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(self.predict(X)[known] == y[known], weights=weight))
+
+
+def _check_rows(X: Any) -> None:
+    """Raise ValueError, saying what to do, if samples have a shape of their own: scikit-learn wants rows."""
+    shape = getattr(X, "shape", ())
+    if len(shape) > 2:
+        raise ValueError(
+            f"X has shape {tuple(shape)}, but scikit-learn's estimators take rows (n_samples, n_features): give "
+            "X.reshape(len(X), -1), as neighbours do not matter here"
+        )
 
 
 def _has_label(y: Array) -> Array:

@@ -7,7 +7,8 @@
 
 Everything is (B, K, N) but ``x``, which is (B, N): the step's in the model's units, as it is one of many; the loop's in
 the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K are the
-first masks; its shape decides K. ``iterations`` is T and may be left out. The step begins with such masks and with z
+first masks; its shape decides K. Groups that start alike would stay alike, so a start of zeros is replaced by a
+random one. ``iterations`` is T and may be left out. The step begins with such masks and with z
 and fed at the data's mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their
 statistics are frozen. The step of a frozen model also takes ``iteration``, counted from 1.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -28,9 +30,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from taggernet._version import __version__
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_ITERATIONS, check_count
-from taggernet.fileio import write_durably
+from taggernet.fileio import make_folder, write_durably
 from taggernet.nets.frozen import in_iteration
 from taggernet.tag import State, step
 from taggernet.tagger import Tagger
@@ -54,26 +57,40 @@ class Step(nn.Module):
 
 
 def export(
-    model: Tagger, path: str | PathLike[str], iterations: int = 5, *, overwrite: bool = False
+    model: Tagger, path: str | PathLike[str], iterations: int | None = None, *, overwrite: bool = False
 ) -> tuple[Path, Path]:
-    """Write NAME.onnx, the loop (``iterations`` is its default T), and NAME.step.onnx, one iteration; returns both."""
-    check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+    """Write NAME.onnx, the loop, and NAME.step.onnx, one iteration; returns both.
+
+    ``iterations`` is the loop's default T, the model's own unless given.
+    """
+    t = check_count("iterations", model.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
         raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")
-    if not whole.parent.is_dir():
-        raise FileNotFoundError(f"the folder {whole.parent} does not exist: create it first")
     single = whole.with_name(whole.stem + ".step.onnx")
     for existing in (whole, single):
         if existing.exists() and not overwrite:
-            raise FileExistsError(f"{existing} exists already: choose another name, or say overwrite")
+            raise FileExistsError(f"{existing} exists already: choose another name, or pass overwrite=True")
+    make_folder(whole.parent)
     onnx = _onnx()
     one = _traced(model)
-    for file, proto in ((whole, _loop(one, model.config, iterations)), (single, one)):
+    for file, proto in ((whole, _loop(one, model.config, t)), (single, one)):
+        onnx.helper.set_model_props(proto, _metadata(model, t))
         onnx.checker.check_model(proto, full_check=True)
         content = proto.SerializeToString()
         write_durably(file, lambda temporary, content=content: temporary.write_bytes(content))
     return whole, single
+
+
+def _metadata(model: Tagger, iterations: int) -> dict[str, str]:
+    """What a user of the file must know of the model: as text, as ONNX keeps it."""
+    config = model.config
+    known = {
+        "taggernet": __version__, "shape": list(config.shape), "kind": config.kind, "groups": model.groups,
+        "iterations": iterations, "offset": config.offset, "scale": config.scale, "mean": config.mean,
+        "classes": config.classes, "norm": config.norm,
+    }  # fmt: skip
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
 
 
 def _onnx() -> Any:
@@ -144,6 +161,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     constants = {
         "iterations": np.array(iterations, np.int64),
         "loop.always": np.array(True),
+        "loop.groups_axis": np.array([1], np.int64),
+        "loop.zero": np.array(0, np.float32),
         "loop.mean": np.array(config.mean, np.float32),
         "loop.offset": np.array(config.offset, np.float32),
         "loop.scale": np.array(config.scale, np.float32),
@@ -151,11 +170,19 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     if config.frozen_iterations:
         constants["loop.one"] = np.array(1, np.int64)
     if shares:
-        constants |= {"loop.last": np.array(-1, np.int64), "loop.over_groups": np.array([1], np.int64)}
+        constants |= {"loop.last": np.array(-1, np.int64)}
     around = [
         node("Sub", ["x", "loop.offset"], ["loop.x_centred"]),
         node("Div", ["loop.x_centred", "loop.scale"], ["loop.x_in_units"]),
-        node("Softmax", ["start"], ["loop.first_m"], axis=1),
+        # Groups that start alike stay alike: such a start, e.g. of zeros, is replaced by a random one.
+        node("RandomNormalLike", ["start"], ["loop.random"], seed=0.0),
+        node("ReduceMax", ["start", "loop.groups_axis"], ["loop.most"], keepdims=1),
+        node("ReduceMin", ["start", "loop.groups_axis"], ["loop.least"], keepdims=1),
+        node("Sub", ["loop.most", "loop.least"], ["loop.differences"]),
+        node("ReduceMax", ["loop.differences"], ["loop.difference"], keepdims=0),
+        node("Greater", ["loop.difference", "loop.zero"], ["loop.groups_differ"]),
+        node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.start"]),
+        node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
         node("Shape", ["start"], ["loop.first_shape"]),
         node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"]),
         node(
@@ -171,7 +198,7 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     if shares:
         around += [
             node("Gather", ["loop.all_shares", "loop.last"], ["loop.last_shares"], axis=0),
-            node("ReduceSum", ["loop.last_shares", "loop.over_groups"], ["classes"], keepdims=0),
+            node("ReduceSum", ["loop.last_shares", "loop.groups_axis"], ["classes"], keepdims=0),
         ]
         outputs.append(value("classes", number, ["batch", config.classes]))
     inputs = [value("x", number, ["batch", config.elements]), value("start", number, shape)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,11 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
     def write(temporary: Path) -> None:
+        temporary.touch()
+        mode = temporary.stat().st_mode  # safetensors makes files that only their owner can read
         try:
             save_file(ready, temporary, metadata or {"format": "pt"})
+            os.chmod(temporary, stat.S_IMODE(mode))
         except SafetensorError as error:  # which is what it makes of a full disk too
             code = re.search(r"os error (\d+)", str(error))
             if code is None:

@@ -16,10 +16,13 @@ from torch import Tensor
 
 from taggernet.config.model import TaggerConfig
 from taggernet.config.run import build
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
 from taggernet.fileio import make_folder, read_json, read_tensors, write_json, write_tensors
 
 WEIGHTS, CARD = "model.safetensors", "config.json"
 FORMAT = 1
+GROUPS, ITERATIONS = 4, 5
+"""K and T of a model that names none: those of the paper, and of every model that version 0.1 wrote."""
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -29,10 +32,12 @@ def write_model(
     weights: dict[str, Tensor],
     card: dict[str, Any] | None = None,
     *,
+    groups: int = GROUPS,
+    iterations: int = ITERATIONS,
     half: bool = False,
     whole: Collection[str] = (),
 ) -> Path:
-    """Write weights and configuration into a folder; ``half`` stores large tensors in half precision, but ``whole``."""
+    """Write weights, configuration, K and T into a folder; ``half``: large tensors as float16, but not ``whole``."""
     if half:
         weights = {
             name: _halved(name, tensor) if tensor.numel() > 1000 and name not in whole else tensor
@@ -41,7 +46,8 @@ def write_model(
     folder = Path(folder)
     make_folder(folder)
     write_tensors(folder / WEIGHTS, weights)
-    write_json(folder / CARD, {"format": FORMAT, "model": asdict(config), "card": card or {}})
+    use = {"groups": groups, "iterations": iterations}
+    write_json(folder / CARD, {"format": FORMAT, "model": asdict(config), **use, "card": card or {}})
     return folder
 
 
@@ -59,6 +65,17 @@ def read_model_config(folder: Path) -> TaggerConfig:
     if content.get("format") != FORMAT or not isinstance(content.get("model"), dict):
         raise ValueError(f"{path} is not a taggernet model card of format {FORMAT}: was it edited?")
     return build(TaggerConfig, content["model"], path)
+
+
+def read_use(folder: str | Path) -> tuple[int, int]:
+    """K and T that the model in a folder is used with."""
+    path = Path(folder) / CARD
+    content = read_json(path)
+    try:
+        groups = check_count("groups", content.get("groups", GROUPS), low=1, high=MAX_GROUPS)
+        return groups, check_count("iterations", content.get("iterations", ITERATIONS), low=1, high=MAX_ITERATIONS)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def read_card(folder: Path) -> dict[str, Any]:

@@ -7,12 +7,15 @@ about any name that is not a folder.
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import warnings
 from pathlib import Path
+from typing import Any
 
 from taggernet.fileio import read_json
 from taggernet.hub import download, is_hub_id
-from taggernet.model_io import CARD, WEIGHTS
+from taggernet.model_io import CARD, WEIGHTS, read_card
 
 SHIPPED = Path(__file__).parent / "weights"
 
@@ -49,16 +52,50 @@ def _choices() -> str:
 
 
 def _in_folder(folder: Path) -> Path:
-    """The model's own folder: this one, or the first seed of the run in it."""
+    """The model's own folder: this one, or the best seed of the run in it."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file: name the folder that holds {WEIGHTS} and {CARD}")
     if (folder / WEIGHTS).is_file():
         return folder
-    seeds = [p for p in folder.glob("seed-*") if p.name.removeprefix("seed-").isdigit() and (p / WEIGHTS).is_file()]
+    seeds = sorted(
+        int(p.parent.name.removeprefix("seed-"))
+        for p in folder.glob(f"seed-*/{WEIGHTS}")
+        if p.parent.name.removeprefix("seed-").isdigit()
+    )
     if seeds:
-        return min(seeds, key=lambda p: int(p.name.removeprefix("seed-")))
+        return folder / f"seed-{_best(folder, seeds) if len(seeds) > 1 else seeds[0]}"
     if (folder / CARD).is_file() and "optimiser" in read_json(folder / CARD):
         raise ValueError(f"{folder} holds a run that is not finished: run 'taggernet train' on it until it ends")
     raise FileNotFoundError(
         f"{folder} holds neither a model ({WEIGHTS}, {CARD}) nor a finished run: name another folder"
     )
+
+
+def _best(run: Path, seeds: list[int]) -> int:
+    """The seed of a run that is best on validation; a warning says which one and by what."""
+    valid, first = _validation(run, seeds), int(read_json(run / CARD).get("first_seed", 0))
+    metric = next((name for name in ("error", "ami", "cost") if name in valid), None)
+    scores = {} if metric is None else {first + i: of_seed[-1] for i, of_seed in enumerate(valid[metric])}
+    scores = {seed: score for seed, score in scores.items() if seed in seeds}
+    if scores:
+        chosen = (max if metric == "ami" else min)(scores, key=lambda seed: scores[seed])
+        words = {"error": "class error", "ami": "AMI"}.get(str(metric), metric)
+        why = f"the best of {len(seeds)} by its {words} on validation, {scores[chosen]:.3f}"
+    else:
+        chosen, why = seeds[0], f"the first of {len(seeds)}, as no validation is recorded"
+    warnings.warn(f"{run}: using seed {chosen}, {why} (name {run / 'seed-N'} for another)", stacklevel=1)
+    return chosen
+
+
+def _validation(run: Path, seeds: list[int]) -> dict[str, Any]:
+    """The last metrics on validation that the run recorded before it saved its models: name -> (S, T)."""
+    path, updates = run / "metrics.jsonl", read_card(run / f"seed-{seeds[0]}").get("updates")
+    found: dict[str, Any] = {}
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # a line that a killed run did not finish
+        if "valid" in record and (updates is None or record["step"] <= updates):
+            found = record["valid"]
+    return found

@@ -1,58 +1,136 @@
-"""Evaluate a finished run: the metrics of all its seeds on a split, with any K, T and number of objects."""
+"""Evaluate a run (all its seeds) or one model on a split of its data or on another file, with any K, T and objects."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from taggernet.config.run import DataConfig, build
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
+from taggernet.model_io import read_card
+from taggernet.nets.norm import Kernels
+from taggernet.pretrained import locate
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import BUILT_IN, load_split
+from taggernet.training.datasets import BUILT_IN, IN_MEMORY, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import models_of, read_config
-from taggernet.training.validation import check_built_in
+from taggernet.training.validation import check_built_in, check_scenes
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is evaluated: models of one configuration, and how."""
+
+    recipe: str
+    models: list[Path]
+    data: DataConfig | None
+    """What they were trained on; None where nobody knows."""
+    batch: int = 100
+    kernels: Kernels = "auto"
+    groups: int | None = None
+    iterations: int | None = None
 
 
 def evaluate(
-    run: str | Path,
+    run: str | os.PathLike[str],
     *,
+    data: str | os.PathLike[str] | None = None,
     groups: int | None = None,
     iterations: int | None = None,
     objects: int | None = None,
-    split: str = "test",
+    split: str | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
-    """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own."""
+    """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own.
+
+    ``run`` is a run's folder, a model's folder, a shipped name or a Hub id. ``data`` is another file than the one
+    trained on, and all its scenes are used. With a ``split`` it is cut as that file was: give both if it was moved.
+    """
     for name, value, most in (("groups", groups, MAX_GROUPS), ("iterations", iterations, MAX_ITERATIONS)):
         if value is not None:
             check_count(name, value, low=1, high=most)
-    folder = Path(run)
-    config = read_config(folder)
-    models = models_of(folder)
-    if not models:
-        raise ValueError(f"{folder} holds no finished model: run 'taggernet train' on it until it ends")
-    data = config.data if objects is None else replace(config.data, objects=objects)
-    if objects is not None and config.data.name != "shapes":
-        raise ValueError(
-            f"objects={objects} was given, but {config.data.name} scenes have no such choice: leave it out"
-        )
-    if config.data.name in BUILT_IN:
-        check_built_in(data)
+    subject = _subject(run)
+    split = split or ("test" if data is None else "all")
+    described = _data(subject, run, data, objects)
+    if data is None:
+        _check_there(described, split, run)
     chosen = pick_device(device)
-    loaded = [Tagger.load(path, chosen) for path in models]
-    k = config.test_groups if groups is None else groups
-    t = config.test_iterations if iterations is None else iterations
+    loaded = [Tagger.load(path, chosen) for path in subject.models]
     model = loaded[0]
-    model.use_kernels(config.runtime.kernels)
+    k, t = groups or subject.groups or model.groups, iterations or subject.iterations or model.iterations
+    scenes = load_split(described, split)
+    check_scenes(model.config, scenes.x.shape[1:], scenes.kind)
+    model.use_kernels(subject.kernels)
     metrics = evaluate_weights(
-        model, stack_weights(loaded), load_split(data, split), groups=k, iterations=t,
-        batch=config.evaluation_batch,
+        model, stack_weights(loaded), scenes, groups=k, iterations=t, batch=subject.batch
     ).metrics()  # fmt: skip
     return {
-        "run": str(folder), "recipe": config.recipe, "split": split, "groups": k, "iterations": t,
-        "objects": data.objects if data.name == "shapes" else None, "seeds": [p.name for p in models],
-        "environment": environment(), "figures": metrics,
+        "run": str(run), "recipe": subject.recipe, "data": described.name, "split": split, "groups": k,
+        "iterations": t, "objects": described.objects if described.name == "shapes" else None,
+        "seeds": [p.name for p in subject.models], "environment": environment(), "figures": metrics,
     }  # fmt: skip
+
+
+def _subject(name: str | os.PathLike[str]) -> _Subject:
+    """A run with all its seeds, one seed of a run, or a model by its folder, its shipped name or its Hub id."""
+    folder = Path(name)
+    if (folder / "config.json").is_file() and not (folder / "model.safetensors").is_file():
+        models = models_of(folder)
+        if not models:
+            read_config(folder)  # says what is wrong if this is no run
+            raise ValueError(f"{folder} holds no finished model: run 'taggernet train' on it until it ends")
+        return _of_run(folder, models)
+    model = locate(name)
+    if model.name.startswith("seed-") and (model.parent / "config.json").is_file():
+        return _of_run(model.parent, [model])
+    card = read_card(model)
+    data = card.get("data")
+    if isinstance(data, dict) and data.get("name") == "texture-mnist-2":
+        data = {"depth": "random"} | data  # version 0.1 had no other
+    return _Subject(
+        recipe=str(card.get("recipe") or card.get("name") or model.name),
+        models=[model],
+        data=None if data is None else build(DataConfig, data, model),
+    )
+
+
+def _of_run(folder: Path, models: list[Path]) -> _Subject:
+    config = read_config(folder)
+    return _Subject(
+        config.recipe, models, config.data, config.evaluation_batch, config.runtime.kernels, config.test_groups,
+        config.test_iterations,
+    )  # fmt: skip
+
+
+def _data(subject: _Subject, name: object, file: str | os.PathLike[str] | None, objects: int | None) -> DataConfig:
+    """The data to evaluate on: those trained on, or a file."""
+    if file is not None:
+        data = replace(subject.data or DataConfig(), name=str(file))
+    elif subject.data is not None:
+        data = subject.data
+    else:
+        raise ValueError(f"{name} does not say which data it was trained on: add --data FILE")
+    if objects is not None:
+        if data.name != "shapes":
+            raise ValueError(f"objects={objects} was given, but {data.name} scenes have no such choice: leave it out")
+        data = replace(data, objects=objects)
+    return data
+
+
+def _check_there(data: DataConfig, split: str, run: object) -> None:
+    """Raise a ValueError or FileNotFoundError if the data trained on cannot be had again."""
+    if data.name in BUILT_IN:
+        if split == "all":
+            raise ValueError(f"split='all' was given, but {data.name} has splits of its own: choose valid or test")
+        check_built_in(data)
+    elif data.name == IN_MEMORY:
+        raise ValueError(f"{run} was trained on {IN_MEMORY}, which it does not keep: add --data FILE")
+    elif not Path(data.name).exists():
+        raise FileNotFoundError(
+            f"{data.name} does not exist: if it was moved, add --data FILE --split {split}, "
+            "for another file --data FILE alone"
+        )

@@ -54,11 +54,23 @@ __all__ = ["Tagger", "TaggerConfig"]
 
 
 class Tagger(nn.Module):
-    """A trained or trainable Tagger. ``group`` is what most users need."""
+    """A trained or trainable Tagger. ``group`` is what most users need.
 
-    def __init__(self, config: TaggerConfig, mapping: Mapping | None = None) -> None:
+    ``groups`` and ``iterations`` are the K and T it is used with unless a call names others; they are saved with it.
+    """
+
+    def __init__(
+        self,
+        config: TaggerConfig,
+        mapping: Mapping | None = None,
+        *,
+        groups: int = model_io.GROUPS,
+        iterations: int = model_io.ITERATIONS,
+    ) -> None:
         super().__init__()
         self.config = config
+        self.groups = check_count("groups", groups, low=1, high=MAX_GROUPS)
+        self.iterations = check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
         gate = config.gate if config.gate != "auto" else ("plain" if config.kind == "binary" else "stable")
         if mapping is None:
             on_top = config.classes > 0 and not config.class_widths
@@ -165,39 +177,52 @@ class Tagger(nn.Module):
     def group(
         self,
         x: Any,
-        groups: int = 4,
-        iterations: int = 5,
+        groups: int | None = None,
+        iterations: int | None = None,
         *,
         seed: int = 0,
         noisy: bool = False,
         batch_size: int = 100,
     ) -> Grouping:
-        """Split each input into groups.
+        """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
         x: (B, *shape) or (B, anything whose product is N), numpy or torch; what comes out is of the same
         kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
         ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen statistics it
         only bounds memory.
         """
-        check_count("groups", groups, low=1, high=MAX_GROUPS)
-        check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
         check_integer("seed", seed)
         rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
         masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
         histories = [
-            [state.to(rows.device) for state in self.states(part, groups, iterations, masks, first, noise)]
+            [state.to(rows.device) for state in self.states(part, k, t, masks, first, noise)]
             for first, part in batches(rows, batch_size)
         ]
         return Grouping(join_histories(histories), shape, as_numpy, self.units)
 
     @torch.no_grad()
-    def predict(self, x: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100) -> Any:
-        """Class probabilities (B, C) after the last iteration, numpy or torch like x."""
+    def predict(
+        self,
+        x: Any,
+        groups: int | None = None,
+        iterations: int | None = None,
+        *,
+        seed: int = 0,
+        batch_size: int = 100,
+    ) -> Any:
+        """Class probabilities (B, C) after the last iteration, numpy or torch like x; K and T as for ``group``."""
         out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
+
+    def _use(self, groups: int | None, iterations: int | None) -> tuple[int, int]:
+        """K and T, checked: those named, else the model's own."""
+        k = check_count("groups", self.groups if groups is None else groups, low=1, high=MAX_GROUPS)
+        t = self.iterations if iterations is None else iterations
+        return k, check_count("iterations", t, low=1, high=MAX_ITERATIONS)
 
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked rows of floats, the shape of one input, and whether x was numpy."""
@@ -226,7 +251,13 @@ class Tagger(nn.Module):
 
     @torch.no_grad()
     def freeze_statistics(
-        self, scenes: Any, groups: int = 4, iterations: int = 5, *, seed: int = 0, batch_size: int = 100
+        self,
+        scenes: Any,
+        groups: int | None = None,
+        iterations: int | None = None,
+        *,
+        seed: int = 0,
+        batch_size: int = 100,
     ) -> Tagger:
         """Give BatchNorm the statistics of these scenes for good, so that no result depends on the rest of its batch.
 
@@ -235,8 +266,7 @@ class Tagger(nn.Module):
         batches. Later iterations use the last one's; a K other than ``groups`` works too. Frozen statistics are saved
         with the model and are not used in training mode. Returns the model, in evaluation mode.
         """
-        check_count("groups", groups, low=1, high=MAX_GROUPS)
-        check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
+        k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=2, high=10**9)
         check_integer("seed", seed)
         mapping = freezable(self.mapping)
@@ -248,11 +278,11 @@ class Tagger(nn.Module):
         size = math.ceil(len(rows) / math.ceil(len(rows) / batch_size))  # no batch is much smaller than the others
         masks = Key.of(seed, self.w.device).fold("masks")
         loops = (
-            self.iterate(self.inputs(part), self.start(len(part), groups, masks, first), iterations, frozen=False)
+            self.iterate(self.inputs(part), self.start(len(part), k, masks, first), t, frozen=False)
             for first, part in batches(rows, size)
         )
-        freeze(mapping, loops, iterations)
-        self.config = replace(self.config, frozen_iterations=iterations)
+        freeze(mapping, loops, t)
+        self.config = replace(self.config, frozen_iterations=t)
         return self.eval()
 
     # --- save and load -----------------------------------------------------------------------------------
@@ -264,15 +294,18 @@ class Tagger(nn.Module):
                 f"the mapping is a {type(self.mapping).__name__}, but a model card only describes a Ladder: "
                 "save model.state_dict() with taggernet.fileio.write_tensors instead"
             )
-        statistics = {name for name, _ in self.named_buffers()}
-        return model_io.write_model(folder, self.config, self.state_dict(), card, half=half, whole=statistics)
+        return model_io.write_model(
+            folder, self.config, self.state_dict(), card, groups=self.groups, iterations=self.iterations, half=half,
+            whole={name for name, _ in self.named_buffers()},
+        )  # fmt: skip
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Tagger:
         """Read what ``save`` wrote. Nothing is ever unpickled."""
         config, weights = model_io.read_model(folder, device)
+        groups, iterations = model_io.read_use(folder)
         with torch.device("meta"):
-            model = cls(config)
+            model = cls(config, groups=groups, iterations=iterations)
         model_io.assign_weights(model, weights, Path(folder) / model_io.WEIGHTS)
         return model.to(device).eval()
 
@@ -280,7 +313,10 @@ class Tagger(nn.Module):
     def from_pretrained(
         cls, name: str | PathLike[str], device: torch.device | str = "cpu", *, revision: str | None = None
     ) -> Tagger:
-        """Load a shipped model by its name, or one by its folder, a run's folder (its first seed) or a Hub id."""
+        """Load a shipped model by its name, or one by its folder, a run's folder or a Hub id.
+
+        Of a run with several seeds, the one that is best on validation is loaded; a warning says which.
+        """
         return cls.load(locate(name, revision), device)
 
     def push_to_hub(

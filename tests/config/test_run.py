@@ -17,6 +17,7 @@ from taggernet.config.run import (
     RuntimeConfig,
     differing_fields,
     from_json,
+    is_longer,
     to_json,
 )
 from taggernet.fileio import read_json, write_json
@@ -28,6 +29,15 @@ OTHER = Config(
     runtime=RuntimeConfig(log_every=9),
     seeds=3,
 )
+
+
+def test_only_more_updates_make_a_run_longer() -> None:
+    more = replace(OTHER, optimiser=replace(OTHER.optimiser, updates=OTHER.optimiser.updates + 1))
+    assert is_longer(more, OTHER)
+    assert is_longer(replace(more, runtime=RuntimeConfig()), OTHER)
+    assert not is_longer(OTHER, more)
+    assert not is_longer(OTHER, OTHER)
+    assert not is_longer(replace(more, seeds=2), OTHER)
 
 
 def test_differing_fields_name_every_leaf() -> None:

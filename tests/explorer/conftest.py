@@ -55,7 +55,7 @@ def _models() -> dict[str, Tagger]:
     """Untrained, but with weights large enough for their groups to differ."""
     torch.manual_seed(0)
     models = {
-        "shapes": Tagger(TaggerConfig(shape=(10, 10), widths=(40, 20, 10), norm="layer", mean=0.28)),
+        "shapes": Tagger(TaggerConfig(shape=(10, 10), widths=(40, 20, 10), norm="layer", mean=0.28), groups=3),
         "textures": Tagger(TaggerConfig(shape=(28, 28), kind="real", widths=(40, 20, 10), classes=10)),
     }
     with torch.no_grad():

@@ -130,6 +130,8 @@ def test_looks_are_kept_but_not_without_end(explorer: Explorer) -> None:
     assert explorer._looks.cache_info().currsize <= KEPT
 
 
-def test_the_usual_number_of_groups_is_the_papers(explorer: Explorer, reader: Explorer) -> None:
-    assert (explorer.usual_groups, reader.usual_groups) == (3, 4)
-    assert Explorer(Tagger(TaggerConfig(widths=(8, 4))), ShapeScenes(20)).usual_groups == 4
+def test_groups_and_iterations_begin_with_the_models_own(explorer: Explorer, reader: Explorer) -> None:
+    assert (explorer.usual_groups, reader.usual_groups) == (4, 4)
+    for k, t, shown in ((1, 1, (2, 1)), (2, 3, (2, 3)), (20, 50, (8, 10))):
+        explorer = Explorer(Tagger(TaggerConfig(widths=(8, 4)), groups=k, iterations=t), ShapeScenes(20))
+        assert (explorer.usual_groups, explorer.usual_iterations) == shown

@@ -265,3 +265,16 @@ def test_edits_keep_at_least_one_group() -> None:
         grouping().without(0, 1, 2, 3)
     with pytest.raises(ValueError, match="no group was named: name at least one"):
         grouping().only()
+
+
+@pytest.mark.parametrize(("as_numpy", "kind"), [(True, "numpy arrays"), (False, "tensors")])
+def test_printed_a_grouping_says_what_it_is(as_numpy: bool, kind: str) -> None:
+    first = start(2, 3, torch.zeros(20), Key.of(0))
+    out = Grouping((first,) * 6, (4, 5), as_numpy)
+    assert str(out).splitlines() == [
+        "Grouping of 2 inputs into K=3 groups after T=5 iterations",
+        f"  masks, reconstructions: {kind} (2, 3, 4, 5)",
+        f"  labels, denoised: {kind} (2, 4, 5)",
+    ]
+    with_top = first._replace(top=torch.zeros(2, 3, 7))
+    assert f"  top: {kind} (2, 3, 7)" in repr(Grouping((with_top,), (4, 5), as_numpy)).splitlines()

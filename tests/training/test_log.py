@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,11 @@ import torch
 from faulty import CONFIG, assert_goes_on, assert_kept
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from toys import records
+from toys import quiet, records, toy
 
 from taggernet import __version__
 from taggernet.training import log, train
-from taggernet.training.log import Records, TensorBoard, environment, progress_bar
+from taggernet.training.log import Lines, Records, TensorBoard, environment, progress_bar
 
 
 def test_a_record_on_a_full_disk(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,3 +118,24 @@ def test_the_environment_names_versions_and_commit(monkeypatch: pytest.MonkeyPat
     assert found["commit"] in (expected, f"{expected}+")
     monkeypatch.setenv("TAGGERNET_COMMIT", "abc")
     assert environment()["commit"] == "abc"
+
+
+def test_without_a_terminal_there_is_a_line_for_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not sys.stderr.isatty()
+    train(replace(toy(updates=20), runtime=quiet(progress=True)))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("update ")]
+    assert [line.split(":")[0] for line in lines] == [f"update {step} of 20" for step in (5, 10, 15, 20)]
+    assert all(" left" in line and float(line.split("loss ")[1].split(",")[0]) > 0 for line in lines)
+
+
+def test_a_slow_run_has_a_line_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), width=200)
+    lines = Lines(console, total=1000, done=400)
+    for step in range(401, 421):
+        now[0] += 8
+        lines(step, loss=f"{1 / step:.4f}", rate="0.125/s", metric="0.500")
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert shown[0] == "update 404 of 1,000: loss 0.0025, AMI 0.500, 0.125/s, 1:19:28 left"
+    assert [line.split()[1] for line in shown] == ["404", "408", "412", "416", "420"]

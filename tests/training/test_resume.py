@@ -18,8 +18,9 @@ import torch
 from faulty import ENVIRONMENT, SOAK
 from toys import quiet, records, toy
 
-from taggernet.fileio import read_tensors
+from taggernet.fileio import read_json, read_tensors
 from taggernet.training import Config, Run, train
+from taggernet.training.adam import learning_rate
 from taggernet.training.step import Update
 
 
@@ -119,6 +120,41 @@ def test_what_a_killed_run_wrote_after_its_checkpoint_is_dropped(
         file.write(torn)
     train(toy(), tmp_path / "run")
     assert records(tmp_path / "run") == records(tmp_path / "whole")
+
+
+def test_a_finished_run_can_be_made_longer(tmp_path: Path) -> None:
+    """With a constant rate it becomes, bit for bit, the run that was longer from the start."""
+    assert train(toy("batch", "fixed", ema=0.9), tmp_path / "run").finished
+    longer = toy("batch", "fixed", ema=0.9, updates=17)
+    run = train(longer, tmp_path / "run")
+    assert (run.finished, run.step) == (True, 17)
+    assert_same(run, train(longer, tmp_path / "whole"))
+    assert read_json(tmp_path / "run" / "config.json")["optimiser"]["updates"] == 17
+    assert read_json(tmp_path / "run" / "seed-0" / "config.json")["card"]["updates"] == 17
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    with pytest.raises(ValueError, match=r"a run of 17 updates, more than the 12 asked for: set --updates to 17 or"):
+        train(toy("batch", "fixed", ema=0.9), tmp_path / "run")
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
+def test_a_longer_run_that_is_interrupted_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(toy(), tmp_path / "run")
+    stop_after(14, signal.SIGTERM, monkeypatch)
+    assert not train(toy(updates=19), tmp_path / "run").finished
+    assert_same(train(toy(updates=19), tmp_path / "run"), train(toy(updates=19)))
+
+
+def test_a_longer_run_stretches_its_cosine(tmp_path: Path) -> None:
+    """After 12 of 12 updates the rate is 0; the next update has the rate of update 13 of 24."""
+    cosine = toy(schedule="cosine")
+    longer = toy(schedule="cosine", updates=24)
+    train(cosine, tmp_path)
+    rates = [float(learning_rate(c.optimiser, torch.tensor(12))) for c in (cosine, longer)]
+    assert rates == pytest.approx([0.0, 0.005])
+    before = read_tensors(tmp_path / "seed-0" / "model.safetensors")
+    train(longer, tmp_path)
+    after = read_tensors(tmp_path / "seed-0" / "model.safetensors")
+    assert any(not torch.equal(weight, after[name]) for name, weight in before.items())
 
 
 def test_a_second_signal_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

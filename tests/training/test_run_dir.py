@@ -9,10 +9,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from toys import quiet, toy
 
 import taggernet
+from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.run_dir import lock_run, models_of, read_config
 
@@ -112,3 +114,15 @@ def test_a_folder_without_permission_is_said_so(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OSError, match="cannot be written"):
         train(toy(), tmp_path / "run")
+
+
+def test_models_remember_the_groups_and_iterations_they_are_tested_with(tmp_path: Path) -> None:
+    """K=2 and T=3, where a model that is told nothing uses 4 and 5."""
+    config = replace(toy(), groups=2, test_groups=2, test_iterations=3)
+    run = train(config, tmp_path)
+    x = np.random.default_rng(0).integers(0, 2, (3, 8, 8))
+    for model in (run.model(), Tagger.load(tmp_path / "seed-0"), Tagger.from_pretrained(tmp_path)):
+        out = model.group(x)
+        assert (out.groups, len(out.history) - 1) == (2, 3)
+        np.testing.assert_array_equal(out.masks, model.group(x, 2, 3).masks)
+        assert model.group(x, groups=5, iterations=1).masks.shape == (3, 5, 8, 8), "a call may still name others"

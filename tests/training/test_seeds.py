@@ -9,6 +9,7 @@ import pytest
 import torch
 from toys import records, toy
 
+from taggernet import pretrained
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.checkpoint import load_latest
@@ -107,6 +108,29 @@ def test_second_phase_starts_from_weights_in_memory_as_from_a_folder(tmp_path: P
     assert all(torch.equal(w, before[name]) for name, w in first.weights.items()), "the first phase is left as it was"
     with pytest.raises(ValueError, match="weights of 2 seeds, but seeds=3"):
         train(replace(second, seeds=3), start=first.weights)
+
+
+def test_a_model_or_a_shipped_name_starts_every_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = train(toy(), tmp_path / "first")
+    monkeypatch.setattr(pretrained, "SHIPPED", tmp_path / "weights")
+    first.model().save(tmp_path / "weights" / "mine")
+    for start in (str(tmp_path / "first" / "seed-0"), "mine"):
+        run = train(replace(toy(seeds=2, updates=1, lr=1e-12), start_from=start))
+        for name, weight in run.weights.items():
+            torch.testing.assert_close(weight, first.weights[name].expand_as(weight), rtol=0, atol=1e-9)
+
+
+def test_a_model_of_other_sizes_cannot_be_started_from(tmp_path: Path) -> None:
+    """Nothing would be carried over, and nobody would know."""
+    folder = train(toy(updates=1)).model().save(tmp_path / "model")
+    for change in ({"widths": (32, 16, 8)}, {"shape": (9, 9)}):
+        other = replace(toy(), start_from=str(folder))
+        other = replace(other, model=replace(other.model, **change))
+        other = replace(other, data=replace(other.data, size=other.model.shape[0]))
+        with pytest.raises(
+            ValueError, match=r"has inputs of shape \(8, 8\) and widths \(24, 16, 8\), but this run has"
+        ):
+            train(other)
 
 
 def test_second_phase_without_its_first_names_the_folder(tmp_path: Path) -> None:

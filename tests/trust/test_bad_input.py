@@ -249,7 +249,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: mischief.pickled_weights(Path("model/model.safetensors")) and Tagger.load("model"),
         ValueError, "is not a whole safetensors file",
     ),
-    "a run that is missing": (lambda: tn.evaluate("none"), FileNotFoundError, "none holds no run"),
+    "a run that is missing": (lambda: tn.evaluate("none"), ValueError, "there is no model 'none'"),
     "a run's card without data": (lambda: run_card("data", name=3), ValueError, "name=3 is not a text"),
     "a run's card with a text for K": (
         lambda: run_card(None, groups="four"), ValueError, "groups='four' is not an int",
@@ -280,7 +280,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a model below a file": (lambda: BINARY.save("a-file/model"), OSError, "a-file/model cannot be written"),
     "a run below a file": (lambda: train(tn.recipe("small"), "a-file/run"), OSError, "choose another --out"),
-    "ONNX into no folder": (lambda: export(BINARY, "none/a.onnx"), FileNotFoundError, "folder none does not exist"),
+    "ONNX below a file": (lambda: export(BINARY, "a-file/a.onnx"), OSError, "a-file cannot be written"),
     # downloads
     "a download cut short": (
         lambda: fetched(lambda h, good: mischief.reply(h, good[:9], len(good))),

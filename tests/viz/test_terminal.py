@@ -9,9 +9,9 @@ from rich.console import Console
 from taggernet.viz.terminal import show
 
 
-def shown(metrics: dict[str, list[list[float]]]) -> str:
+def shown(metrics: dict[str, list[list[float]]], seeds: tuple[int, ...] = ()) -> str:
     console = Console(file=io.StringIO(), width=100)
-    show(metrics, "a title", console)
+    show(metrics, "a title", console, seeds=seeds)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -29,3 +29,11 @@ def test_one_seed_has_no_spread_and_zero_no_minus() -> None:
     assert "±" not in text
     assert "-0.000" not in text
     assert "1.000" in text
+
+
+def test_each_of_several_seeds_has_a_row_of_its_own() -> None:
+    metrics = {"cost": [[0.1, 0.3], [0.2, 0.5]], "ami_arithmetic": [[0.5, 0.7], [0.5, 0.9]]}
+    rows = [line.replace("│", " ").split() for line in shown(metrics, (7, 8)).splitlines()]
+    assert ["7", "0.300", "0.700"] in rows
+    assert ["8", "0.500", "0.900"] in rows
+    assert not any(row[:1] == ["7"] for row in (line.split() for line in shown(metrics).splitlines()))

@@ -154,7 +154,8 @@ class Config:
     class_agreement: float = 0.0
     """Weight of the dropout-consistency loss on unlabelled scenes, relative to the classification cost; 0: none."""
     start_from: str = ""
-    """Folder of a finished run whose weights initialise this one, seed by seed (second phase)."""
+    """Weights to start from: a finished run's, seed by seed (second phase), or those of a model by its folder, its
+    shipped name or its Hub id."""
     seeds: int = 1
     """How many models to train at once, with seeds first_seed, first_seed + 1, ..."""
     first_seed: int = 0
@@ -195,6 +196,11 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
     for name in names:
         found += differing_fields(getattr(ours, name), getattr(theirs, name), f"{prefix}.{name}".lstrip("."))
     return found
+
+
+def is_longer(ours: Config, theirs: Config) -> bool:
+    """Whether ours is theirs with more updates and nothing else: a run that can be resumed to become longer."""
+    return differing_fields(ours, theirs) == ["optimiser.updates"] and ours.optimiser.updates > theirs.optimiser.updates
 
 
 RETIRED: dict[str, object] = {"weight_decay": 0.0}

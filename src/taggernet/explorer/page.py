@@ -17,7 +17,6 @@ from taggernet.explorer.scenes import MAX_OBJECTS
 from taggernet.explorer.session import FEWEST_GROUPS, MOST_GROUPS, MOST_ITERATIONS, Explorer, Settings
 from taggernet.explorer.stage_html import stage
 
-USUAL_ITERATIONS = 5
 WAITING = 256
 """Questions that may wait; more are refused."""
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -101,11 +100,11 @@ class Exploring:
         step = float(f"{explorer.most_noise / 45:.1g}")
         self.noise = slider(0, explorer.most_noise, 0, f"Noise ({unit})", step, elem_id="tn-noise")
         self.groups = slider(FEWEST_GROUPS, MOST_GROUPS, explorer.usual_groups, "Groups K", elem_id="tn-k")
-        self.iterations = slider(1, MOST_ITERATIONS, USUAL_ITERATIONS, "Iterations T", elem_id="tn-t")
+        self.iterations = slider(1, MOST_ITERATIONS, explorer.usual_iterations, "Iterations T", elem_id="tn-t")
         self.again = gr.Button("New noise and random start", size="sm")
 
     def _show(self) -> None:
-        explorer, last = self.explorer, USUAL_ITERATIONS
+        explorer, last = self.explorer, self.explorer.usual_iterations
         first = explorer.look(explorer.first, Settings(0.0, explorer.usual_groups, last))
         with gr.Row(elem_classes="tn-player"):
             self.shown = slider(0, last, last, "Show iteration", elem_id="tn-shown", scale=5, min_width=180)

@@ -71,13 +71,11 @@ def error_of(answer: Sequence[object], truth: Sequence[int]) -> float:
 class Contest:
     """Scenes of two digits, and what the network says of them."""
 
-    def __init__(self, scenes: Scenes, model: Tagger, groups: int = 4, iterations: int = 5) -> None:
+    def __init__(self, scenes: Scenes, model: Tagger) -> None:
         if scenes.classes is None or scenes.classes.ndim != 2 or scenes.classes.shape[1] != 2:
             raise ValueError("the test needs scenes with two classes each: give TextureMNIST2")
         self.scenes, self.truths, self.model = scenes, scenes.classes, model
-        self._predict = lru_cache(maxsize=16)(
-            lambda part: model.predict(scenes.x[part * BATCH : (part + 1) * BATCH], groups, iterations)
-        )
+        self._predict = lru_cache(maxsize=16)(lambda part: model.predict(scenes.x[part * BATCH : (part + 1) * BATCH]))
 
     def index(self, state: Round) -> int:
         """The scene shown: each person goes through them in an order of their own."""

@@ -97,10 +97,13 @@ class Explorer:
 
     @property
     def usual_groups(self) -> int:
-        """K to begin with: one more than the groups of a test scene, as in the paper; 4 where they are unknown."""
-        test = self.source.test
-        true = int(test.groups[:100].max()) if test is not None and test.groups is not None else 3
-        return min(true + 1, MOST_GROUPS)
+        """K to begin with: the model's own, as far as the slider goes."""
+        return min(max(self.model.groups, FEWEST_GROUPS), MOST_GROUPS)
+
+    @property
+    def usual_iterations(self) -> int:
+        """T to begin with: the model's own, as far as the slider goes."""
+        return min(self.model.iterations, MOST_ITERATIONS)
 
     def look(self, choice: Choice, settings: Settings) -> Look:
         """Check what was asked for, and answer it."""

@@ -133,7 +133,7 @@ def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
     return tuple(State.cat(states) for states in zip(*histories, strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grouping:
     """The result for a batch of inputs of shape ``(B, *shape)``, as torch tensors or numpy arrays.
 
@@ -145,6 +145,18 @@ class Grouping:
     as_numpy: bool = False
     units: Units = SAME_UNITS
     """The input's own, in which reconstructions are given; the history is in the model's."""
+
+    def __repr__(self) -> str:
+        last = self.history[-1]
+        inputs, arrays = len(last.m), "numpy arrays" if self.as_numpy else "tensors"
+        shapes = {
+            "masks, reconstructions": (inputs, self.groups, *self.shape),
+            "labels, denoised": (inputs, *self.shape),
+        } | ({} if last.top is None else {"top": tuple(last.top.shape)})
+        return "\n".join(
+            [f"Grouping of {inputs} inputs into K={self.groups} groups after T={len(self.history) - 1} iterations"]
+            + [f"  {name}: {arrays} {shape}" for name, shape in shapes.items()]
+        )
 
     def _out(self, tensor: Tensor) -> Any:
         tensor = tensor.reshape(*tensor.shape[:-1], *self.shape)

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taggernet.config.run import Config, differing_fields, from_json, to_json
+from taggernet.config.run import Config, differing_fields, from_json, is_longer, to_json
 from taggernet.fileio import read_json, read_tensors, sync_folder, write_json, write_tensors
 from taggernet.training.adam import TrainState
 
@@ -147,7 +147,8 @@ def _record(folder: Path, config: Config) -> dict[str, Any]:
         raise ValueError(f"it holds seeds {record.get('seeds')}, but {config.seed_list} are wanted")
     if not isinstance(record.get("digests"), dict) or record.get("step") != int(folder.name):
         raise ValueError("state.json is damaged")
-    differing = differing_fields(config, from_json(record["config"], "state.json"))
-    if differing:
+    theirs = from_json(record["config"], "state.json")
+    differing = differing_fields(config, theirs)
+    if differing and not is_longer(config, theirs):
         raise ValueError(f"it is of another configuration: {', '.join(differing)} differ")
     return record

@@ -25,15 +25,16 @@ FREEZE_ON = 2_000
 
 
 def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
-    """The scenes of a split (train, valid, test), with the configuration's permutation applied.
+    """The scenes of a split (train, valid, test; of a user's data also all), with the configuration's permutation.
 
     ``given`` are scenes in memory, to be split like a user's file.
     """
-    count = {"train": config.train, "valid": config.valid, "test": config.test}[name]
     if given is not None or config.name not in BUILT_IN:
         own = own_rows(config, name, given)
         scenes = own.data.scenes(own.rows)
-    elif config.name == "shapes":
+        return permute_elements(scenes, config) if config.permuted else scenes
+    count = {"train": config.train, "valid": config.valid, "test": config.test}[name]
+    if config.name == "shapes":
         scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
     else:
         images, labels = digits_of(config, name)
@@ -82,7 +83,7 @@ def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> Lazy
     valid, test = min(config.valid, n // 10), min(config.test, n // 10)
     order = Key.of(config.seed).fold("split").permutation(n).numpy()
     train = min(n, valid + test + config.train)
-    bounds = {"valid": (0, valid), "test": (valid, valid + test), "train": (valid + test, train)}[name]
+    bounds = {"valid": (0, valid), "test": (valid, valid + test), "train": (valid + test, train), "all": (0, n)}[name]
     return LazyRows(own, np.sort(order[slice(*bounds)]))
 
 

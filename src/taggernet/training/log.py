@@ -7,9 +7,11 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,6 +29,9 @@ from rich.progress import (
 
 from taggernet._version import __version__
 from taggernet.fileio import write_durably
+
+EVERY = 30
+"""Seconds between two lines of progress where there is no terminal."""
 
 
 def environment() -> dict[str, Any]:
@@ -167,11 +172,38 @@ class Bar(Protocol):
     def __call__(self, step: int, **values: str) -> None: ...
 
 
+class Lines:
+    """Progress for a log file: a line after every tenth of the updates, and at least every 30 s."""
+
+    def __init__(self, console: Console, total: int, done: int, metric: str = "AMI") -> None:
+        self.metric, self.console, self.total, self.first, self.shown = metric, console, total, done, done
+        self.begin = self.last = time.monotonic()
+        self.values: dict[str, str] = {}
+
+    def __call__(self, step: int, **values: str) -> None:
+        self.values |= values
+        now = time.monotonic()
+        if 10 * step // self.total == 10 * self.shown // self.total and now - self.last < EVERY:
+            return
+        self.shown, self.last = step, now
+        left = (now - self.begin) * (self.total - step) / max(1, step - self.first)
+        metric = f", {self.metric} {self.values['metric']}" if "metric" in self.values else ""
+        self.console.print(
+            f"update {step:,} of {self.total:,}: loss {self.values.get('loss', '-')}{metric}, "
+            f"{self.values.get('rate', '-')}, {timedelta(seconds=round(left))} left",
+            soft_wrap=True, markup=False, highlight=False,
+        )  # fmt: skip
+
+
 @contextmanager
 def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> Iterator[Bar]:
-    """A bar with loss, a metric of the validation, updates per second and the time left."""
+    """A bar with loss, a metric of the validation, updates per second and the time left; lines without a terminal."""
+    console = Console(stderr=True)
     if not enabled:
         yield lambda step, **values: None
+        return
+    if not console.is_terminal and not console.is_jupyter:
+        yield Lines(console, total, done, metric)
         return
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -184,7 +216,7 @@ def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> I
         TextColumn("eta"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=total, completed=done, loss="-", metric="-", rate="")
 
         def update(step: int, **values: Any) -> None:

@@ -20,6 +20,7 @@ from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
 from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
+from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
@@ -41,6 +42,9 @@ from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 from taggernet.training.validation import check_data
 
+REPORTED = 200
+"""Validation scenes that the report at the end looks at."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -61,12 +65,13 @@ class Run:
 
     def model(self, index: int = 0) -> Tagger:
         """The model of the index-th seed, as it is saved."""
-        config, model = self.config, one_seed(self.config.model, self.weights, index)
+        config = self.config
+        k, t = config.test_groups, config.test_iterations
+        model = one_seed(config.model, self.weights, index, groups=k, iterations=t)
         if self.freeze_on is None or not self.finished:
             return model
-        batch = max(2, config.optimiser.batch)
         model.to(next(iter(self.weights.values())).device)  # where this is fast
-        model.freeze_statistics(self.freeze_on, config.test_groups, config.test_iterations, batch_size=batch)
+        model.freeze_statistics(self.freeze_on, k, t, batch_size=max(2, config.optimiser.batch))
         return model.to("cpu")
 
 
@@ -201,8 +206,19 @@ class _Training(UpdateLoop):
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0), []
 
     def _first_phase(self) -> dict[str, Tensor]:
+        """The weights to start from, seed by seed if they are a run's; one model starts every seed."""
         start = Path(self.config.start_from)
-        return stack_weights([Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds])
+        if run_dir.models_of(start):
+            models = [Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds]
+        else:
+            models = [Tagger.from_pretrained(self.config.start_from, self.device)] * len(self.seeds)
+        theirs, ours = models[0].config, self.config.model
+        if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
+            raise ValueError(
+                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
+                f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
+            )
+        return stack_weights(models)
 
     def run(self) -> Run:
         config, state = self.config, self.state
@@ -214,7 +230,9 @@ class _Training(UpdateLoop):
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
                 run_dir.save_models(self.path, ((seed, run.model(i)) for i, seed in enumerate(self.seeds)), card)
-        if not self.finished:
+        if self.finished:
+            self._report()
+        else:
             kept = f": run the same command to resume {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
         return run
@@ -259,6 +277,17 @@ class _Training(UpdateLoop):
         self._record({"valid": metrics}, curves)
         self.metrics = metrics
         return sum(curves["valid ami"]) / len(self.seeds) if "ami" in metrics else None
+
+    def _report(self) -> None:
+        """Say whether groups formed in a user's own data; the truth is not needed."""
+        config = self.config
+        if config.data.name in datasets.BUILT_IN or self.console.quiet or config.test_groups < 2 or not len(self.valid):
+            return
+        report = grouping_report(
+            self.model, self.state.evaluated, self.valid[:REPORTED], groups=config.test_groups,
+            iterations=config.test_iterations, batch=config.evaluation_batch,
+        )  # fmt: skip
+        self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
 
     def save(self) -> None:
         if self.path is not None and self.ranks.main:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from taggernet.config.run import Config, differing_fields, from_json, to_json
+from taggernet.config.run import Config, differing_fields, from_json, is_longer, to_json
 from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
 from taggernet.tagger import Tagger
@@ -67,12 +67,18 @@ def lock_run(folder: Path) -> Iterator[RunLock]:
 
 
 def write_or_check_config(folder: Path, config: Config) -> None:
-    """Write the configuration, or check that the run already here has the same one."""
+    """Write the configuration, or check that the run already here has the same one, or one of fewer updates."""
     path = folder / "config.json"
     if path.exists():
         existing = from_json(read_json(path), path)
         differing = differing_fields(config, existing)
-        if differing:
+        if is_longer(existing, config):
+            raise ValueError(
+                f"{folder} holds a run of {existing.optimiser.updates:,} updates, more than the "
+                f"{config.optimiser.updates:,} asked for: set --updates to {existing.optimiser.updates} or more, "
+                "or choose another --out"
+            )
+        if differing and not is_longer(config, existing):
             details = ", ".join(
                 f"{name} is {_at(existing, name)!r} there, {_at(config, name)!r} here" for name in differing
             )

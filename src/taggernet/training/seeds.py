@@ -34,10 +34,12 @@ def draw_weights(model: nn.Module, seeds: list[int], device: torch.device | str)
     return weights
 
 
-def one_seed(config: TaggerConfig, weights: dict[str, Tensor], index: int) -> Tagger:
-    """The model of one seed out of stacked weights, on the CPU."""
+def one_seed(
+    config: TaggerConfig, weights: dict[str, Tensor], index: int, *, groups: int = 4, iterations: int = 5
+) -> Tagger:
+    """The model of one seed out of stacked weights, on the CPU; groups and iterations are its own."""
     with torch.device("meta"):
-        model = Tagger(config)
+        model = Tagger(config, groups=groups, iterations=iterations)
     # One copy at a time: a view of the stack would keep all of it alive.
     model.load_state_dict({name: w[index].detach().cpu().clone() for name, w in weights.items()}, assign=True)
     return model.eval()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from taggernet import data
+from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
@@ -33,6 +34,11 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
             raise ValueError(
                 f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
             )
+    check_scenes(model, shape, kind)
+
+
+def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None) -> None:
+    """Raise ValueError if scenes of this shape and kind are not those of the model."""
     if math.prod(shape) != model.elements:
         raise ValueError(
             f"the scenes have shape {shape}, but the model's inputs have {model.shape}: set the model's shape to theirs"

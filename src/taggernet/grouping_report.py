@@ -1,0 +1,136 @@
+"""Did groups form? Answered without the truth: are the masks decided, and do different random starts agree?
+
+# S seeds · B batch · K groups · N elements · n scenes
+
+Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from taggernet.data import Scenes
+from taggernet.metrics.ami import agreements
+from taggernet.rng import Key
+from taggernet.tag.grouping import batches
+from taggernet.tagger import Tagger
+
+DECIDED = AGREED = 0.5
+"""Confidence and agreement from which on groups count as formed."""
+IN_USE = 0.02
+"""Share of the elements from which on a group counts as used."""
+TWO = 1.5
+"""Groups used in a scene, on average, below which one group takes everything."""
+
+
+@dataclass(frozen=True)
+class GroupingReport:
+    """Of each seed, over all scenes."""
+
+    groups: int
+    confidence: list[float]
+    """Mean of the largest mask, scaled so that 1/K is 0 and certainty is 1."""
+    agreement: list[float]
+    """Mean AMI of the labels from two random starts: 1 for the same groups, about 0 for chance."""
+    used: list[float]
+    """Mean number of groups in a scene that own some of it."""
+
+    @property
+    def formed(self) -> list[bool]:
+        """Whether groups formed, by seed."""
+        return [
+            c >= DECIDED and a >= AGREED and u >= TWO
+            for c, a, u in zip(self.confidence, self.agreement, self.used, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        """One line: the verdict, the numbers (means over the seeds), and advice where groups did not form."""
+        seeds, formed = len(self.formed), sum(self.formed)
+        verdict = "groups formed" if formed else "no groups formed"
+        if 0 < formed < seeds:
+            verdict += f" in {formed} of {seeds} seeds"
+        numbers = (
+            f"confidence {fmean(self.confidence):.2f}, agreement of random starts {fmean(self.agreement):.2f}, "
+            f"{fmean(self.used):.1f} of {self.groups} groups used"
+        )
+        return f"{verdict} ({numbers}){'' if formed == seeds else ': ' + self._advice()}"
+
+    def _advice(self) -> str:
+        failed = self.formed.index(False)
+        if self.confidence[failed] < DECIDED:
+            return "masks are undecided; train longer (more --updates), or try the other --norm or another --noise"
+        if self.used[failed] < TWO:
+            return "one group takes everything; try more --noise, the other --norm or fewer --groups"
+        return "each start gives other groups; train longer (more --updates), or try other --groups or more --noise"
+
+
+class _Last(nn.Module):
+    """The largest mask of each element after the last iteration, and whose it is; takes stacked weights."""
+
+    def __init__(self, model: Tagger, groups: int, iterations: int) -> None:
+        super().__init__()
+        self.model, self.groups, self.iterations = model, groups, iterations
+
+    def forward(
+        self, x: Shaped[Tensor, "S B N"], key: Key, first: int
+    ) -> tuple[Float[Tensor, "S B N"], Int[Tensor, "S B N"]]:
+        *_, state = self.model.states(x, self.groups, self.iterations, key, first)
+        largest, labels = state.m.max(-2)
+        return largest, labels
+
+
+@torch.no_grad()
+def grouping_report(
+    model: Tagger,
+    weights: dict[str, Tensor],
+    scenes: Scenes,
+    *,
+    groups: int,
+    iterations: int,
+    batch: int = 100,
+    starts: int = 3,
+) -> GroupingReport:
+    """Group the scenes from several random starts, with each of S models whose weights are stacked (S, ...).
+
+    Of binary scenes only the ones count: a zero is explained by every group that expects none, so its owner is open.
+    """
+    first_weight = next(iter(weights.values()))
+    seeds, device = len(first_weight), first_weight.device
+    last = _Last(model, groups, iterations).to(device)
+    named = {f"model.{name}": w for name, w in weights.items()}
+    x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
+    counted = (x != 0 if model.config.kind == "binary" else torch.ones_like(x, dtype=torch.bool)).to(device)
+    confidence, labels = [], []
+    for number in range(starts):
+        key = Key.of([number] * seeds, device).fold("grouping report")
+        parts = [
+            functional_call(last, named, (part.to(device).expand(seeds, *part.shape), key, first))
+            for first, part in batches(x, batch)
+        ]
+        largest, owner = (torch.cat(of_parts, dim=1) for of_parts in zip(*parts, strict=True))
+        confidence.append(((largest - 1 / groups) / (1 - 1 / groups))[:, counted].mean(-1))
+        labels.append(owner)
+    return GroupingReport(
+        groups,
+        torch.stack(confidence).mean(0).tolist(),
+        [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
+        [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
+    )
+
+
+def _agreement(labels: list[Int[Tensor, "n N"]], counted: Shaped[Tensor, "n N"]) -> float:
+    """Mean AMI over scenes and pairs of labellings; label 0 is left out."""
+    return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
+
+
+def _used(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"], groups: int) -> float:
+    owned = torch.stack([((labels == k) & counted).sum(-1) for k in range(groups)], dim=-1)
+    return (owned > IN_USE * counted.sum(-1, keepdim=True)).sum(-1).float().mean().item()

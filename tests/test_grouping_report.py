@@ -1,0 +1,114 @@
+"""Whether groups formed is told without the truth, and agrees with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import adjusted_mutual_info_score
+
+from taggernet import data
+from taggernet.evaluation import stack_weights
+from taggernet.grouping_report import GroupingReport, grouping_report
+from taggernet.rng import Key
+from taggernet.tagger import Tagger
+from taggernet.training import train
+from taggernet.training.auto_config import config_for
+from taggernet.training.seeds import initial_weights
+
+SCENES = data.shapes(12, split="test")
+
+
+@pytest.fixture(scope="module")
+def shapes() -> Tagger:
+    return Tagger.from_pretrained("shapes")
+
+
+def test_a_model_that_groups_is_confident_and_agrees_with_itself(shapes: Tagger) -> None:
+    report = grouping_report(shapes, stack_weights([shapes]), SCENES, groups=4, iterations=5)
+    assert report.formed == [True]
+    assert report.confidence[0] > 0.85
+    assert report.agreement[0] > 0.8
+    assert 3 <= report.used[0] <= 4
+    assert str(report).startswith("groups formed (confidence 0.9")
+    assert ": " not in str(report), "no advice is needed"
+
+
+def test_an_untrained_model_does_not_and_gets_advice(shapes: Tagger) -> None:
+    """Its masks are all equal, so that the first group 'wins' everywhere, and every start agrees on it."""
+    both = {
+        name: torch.cat([fresh, trained])
+        for (name, fresh), trained in zip(
+            initial_weights(shapes.config, [0], "cpu").items(), stack_weights([shapes]).values(), strict=True
+        )
+    }
+    report = grouping_report(shapes, both, SCENES, groups=4, iterations=5)
+    assert report.formed == [False, True]
+    assert report.confidence[0] < 0.01
+    assert str(report).startswith("groups formed in 1 of 2 seeds")
+    assert "masks are undecided; train longer (more --updates)" in str(report)
+
+
+def test_the_numbers_are_those_of_a_naive_pass() -> None:
+    """Real data, where every element counts; scikit-learn's AMI."""
+    torch.manual_seed(0)
+    scenes = data.Scenes.of(np.random.default_rng(0).normal(size=(5, 12)))
+    model = Tagger(replace(config_for(_enough(scenes)).model, widths=(16, 8), norm="batch"))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.3 * torch.randn_like(weight)
+    report = grouping_report(model, stack_weights([model]), scenes, groups=3, iterations=2, starts=2)
+    masks = _masks(model, scenes)
+    assert report.confidence == pytest.approx([np.mean((masks.max(2) - 1 / 3) * 1.5)], rel=1e-4)
+    labels = masks.argmax(2)
+    ami = [adjusted_mutual_info_score(a, b, average_method="max") for a, b in zip(*labels, strict=True)]
+    assert report.agreement == pytest.approx([np.mean(ami)], abs=1e-5)
+    assert report.used == pytest.approx([np.mean([len(np.unique(one)) for start in labels for one in start])])
+
+
+def _enough(scenes: data.Scenes) -> data.Scenes:
+    return data.Scenes.of(np.concatenate([scenes.x] * 4))
+
+
+def _masks(model: Tagger, scenes: data.Scenes) -> Any:
+    """(starts, n, K, N) from the same random starts."""
+    x = torch.as_tensor(scenes.x, dtype=torch.float32)
+    found = []
+    for number in range(2):
+        with torch.no_grad():
+            *_, last = model.states(x, 3, 2, Key.of(number).fold("grouping report"))
+        found.append(last.m.numpy())
+    return np.stack(found)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "agreement", "used", "words"),
+    [
+        (0.03, 1.0, 1.0, "masks are undecided"),
+        (0.9, 1.0, 1.1, "one group takes everything"),
+        (0.68, 0.45, 3.0, "each start gives other groups"),
+        (0.45, 0.72, 3.0, "masks are undecided"),
+    ],
+)
+def test_the_advice_fits(confidence: float, agreement: float, used: float, words: str) -> None:
+    text = str(GroupingReport(3, [confidence], [agreement], [used]))
+    assert text.startswith(f"no groups formed (confidence {confidence:.2f}")
+    assert words in text
+    assert "\n" not in text
+
+
+def test_training_on_own_data_ends_with_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(50, 10, (60, 9)))
+    config = config_for(tmp_path / "mine.npz")
+    config = replace(
+        config,
+        model=replace(config.model, widths=(16, 8)),
+        optimiser=replace(config.optimiser, updates=3, warmup=0),
+        runtime=replace(config.runtime, device="cpu", tensorboard=False),
+    )
+    train(config, tmp_path / "run")
+    assert "no groups formed (confidence 0.0" in capsys.readouterr().err
