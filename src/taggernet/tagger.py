@@ -25,7 +25,6 @@ from taggernet import hub, model_io
 from taggernet.arrays import check_dense_tensor, float_array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
-from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.frozen import batch_norms, freezable, freeze, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
@@ -33,22 +32,10 @@ from taggernet.nets.norm import Kernels, use_kernels
 from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
-from taggernet.tag import (
-    BernoulliGroups,
-    BitFlip,
-    Corruption,
-    GaussianGroups,
-    GaussianNoise,
-    Grouping,
-    Likelihood,
-    Mapping,
-    State,
-    Units,
-    run,
-    start,
-)
+from taggernet.tag import Grouping, Mapping, State, Units, run, start
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tag.likelihood import wide
+from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
 
@@ -71,15 +58,7 @@ class Tagger(nn.Module):
         self.config = config
         self.groups = check_count("groups", groups, low=1, high=MAX_GROUPS)
         self.iterations = check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)
-        gate = config.gate if config.gate != "auto" else ("plain" if config.kind == "binary" else "stable")
-        if mapping is None:
-            on_top = config.classes > 0 and not config.class_widths
-            widths = config.widths + ((config.classes + 1,) if on_top else ())
-            top = "softmax" if on_top else config.top
-            heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
-            mapping = LadderMapping(
-                config.elements, widths, config.norm, gate, top, heads, config.norm_eps, _reader(config)
-            )
+        mapping = mapping_for(config) if mapping is None else mapping
         self.mapping = mapping
         if config.frozen_iterations:
             reserve(freezable(mapping), config.frozen_iterations)
@@ -347,23 +326,3 @@ class Tagger(nn.Module):
         """Let BatchNorm use the global batch of all processes."""
         for norm in batch_norms(self):
             norm.shared_statistics = True
-
-
-def _reader(config: TaggerConfig) -> ClassHead | None:
-    if not config.class_widths:
-        return None
-    return ClassHead(
-        config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
-    )
-
-
-def corruption_for(config: TaggerConfig) -> Corruption:
-    """Bit flips for binary inputs, Gaussian noise for real ones."""
-    return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
-
-
-def likelihood_for(config: TaggerConfig) -> Likelihood:
-    """Bernoulli groups for binary inputs, Gaussian groups for real ones."""
-    if config.kind == "binary":
-        return BernoulliGroups(config.noise, config.feedback)
-    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)
