@@ -77,7 +77,7 @@ def test_the_card_holds_the_figures_of_the_stored_weights(run: Path, tmp_path: P
 
 
 def test_a_shipped_model_is_replaced_only_on_request(run: Path, tmp_path: Path) -> None:
-    options = Ship(run, "mine", to=tmp_path, test=10, device="cpu")
+    options = Ship(run / "seed-0", "mine", to=tmp_path, test=10, device="cpu")
     folder = ship(options)
     before = (folder / WEIGHTS).read_bytes()
     with pytest.raises(FileExistsError, match=r"exists: choose another --name, or add --overwrite"):
@@ -104,7 +104,7 @@ def test_a_mistake_is_named_and_leaves_nothing(changes: dict[str, Any], words: s
 def test_a_model_that_is_too_large_is_refused(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LIMITS, "mine", 0.001)
     with pytest.raises(ValueError, match=r"more than 0\.001 MB: train one with smaller widths"):
-        ship(Ship(run, "mine", to=tmp_path, device="cpu"))
+        ship(Ship(run / "seed-0", "mine", to=tmp_path, device="cpu"))
     assert not list(tmp_path.iterdir())
 
 

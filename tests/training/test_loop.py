@@ -43,7 +43,7 @@ def test_batchnorm_models_of_own_data_are_frozen(resident: int, tmp_path: Path) 
     runtime = replace(config.runtime, resident=resident)
     config = replace(config, seeds=2, runtime=runtime, model=replace(config.model, norm="batch"))
     run = tn.train(config, tmp_path / "run")
-    loaded = tn.Tagger.from_pretrained(tmp_path / "run")
+    loaded = tn.Tagger.from_pretrained(tmp_path / "run" / "seed-0")
     assert loaded.config == replace(config.model, frozen_iterations=config.test_iterations)
     for name, tensor in run.model().state_dict().items():
         assert tensor.equal(loaded.state_dict()[name]), name
