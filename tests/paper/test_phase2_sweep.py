@@ -31,7 +31,7 @@ def first() -> Run:
 
 
 def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
-    config = tiny(NAME, 8)
+    config = tiny(NAME, 4)
     settings = {"as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}}
     found = phase2_sweep(config, first.weights, settings)["curve"][-1]
     lower = replace(config.optimiser, lower_layers=3, lower_rate=4.0, v_rate=4.0)
@@ -54,10 +54,10 @@ def test_the_command_ranks_settings(
     monkeypatch.chdir(tmp_path)
     first.model().save("first")
     Path("settings.json").write_text(json.dumps({"a": {}, "b": {"lr": 0.01}}))
-    options = "first --updates 8 --ema 0.9 --quick --device cpu --out made/sweep.json"
+    options = "first --updates 4 --ema 0.9 --quick --device cpu --out made/sweep.json"
     assert main(["phase2-sweep", NAME, "settings.json", *options.split()]) == 0
     record = json.loads(Path("made/sweep.json").read_text())
-    assert [look["step"] for look in record["curve"]] == [2, 4, 6, 8]
+    assert [look["step"] for look in record["curve"]] == [1, 2, 3, 4]
     assert record["config"]["data"]["depth"] == "up-left"
     shown = capsys.readouterr().out.splitlines()
     assert shown == ranking(record)
