@@ -23,7 +23,7 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState
-from taggernet.training.distributed import pick_device
+from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights
@@ -85,7 +85,7 @@ class _Sweep(UpdateLoop):
         each = settings.values()
         costs = [setting.get("class_cost", config.class_cost) for setting in each]
         objective.class_cost = torch.tensor(costs, device=device)
-        part, on_cuda = Part.of(config.optimiser.batch), device.type == "cuda"
+        part = Part.of(config.optimiser.batch)
         update = Update(
             objective,
             datasets.source(config, device, seeds, part, datasets.training_set(config)),
@@ -93,8 +93,8 @@ class _Sweep(UpdateLoop):
             config.optimiser,
             Key.of(seeds, device),
             part,
-            half=on_cuda and config.precision != "float32",
-            compiled=on_cuda,
+            half=in_bfloat16(config.precision, device),
+            compiled=is_compiled(config.runtime.compile, device),
         )
         rates = [setting.get("lr", config.optimiser.lr) / config.optimiser.lr for setting in each]
         old = [rate * setting.get("old_rate", 1.0) for rate, setting in zip(rates, each, strict=True)]

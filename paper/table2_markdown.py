@@ -16,6 +16,7 @@ from paper.markdown import DASH, difference, links, mean_sd, table
 from paper.published import LADDER_ON_MNIST, TABLE_2
 from paper.records import Record
 from paper.table2_cells import DIGITS, TABLE_LABELS, VARIANTS, baseline_name, first_name, tagger_name
+from taggernet.config.run import with_former_depth
 from taggernet.fileio import read_json
 
 METHODS = {"mlp": "FC MLP", "ladder": "FC Ladder", "convnet": "ConvNet"}
@@ -73,8 +74,8 @@ def _records(results: Path) -> Records:
 def on_papers_data(record: Record) -> bool:
     """Whether a record's scenes are stacked as the paper's are: two digits with the up-left one on top."""
     data = record["config"]["data"]
-    name, depth = (data, "random") if isinstance(data, str) else (data["name"], data.get("depth", "random"))
-    return name != "texture-mnist-2" or depth == "up-left"
+    fields = with_former_depth({"name": data} if isinstance(data, str) else data)  # a baseline's is a name
+    return bool(fields.get("depth", "up-left") == "up-left")
 
 
 def percent(record: Record, metric: str = "error") -> list[float]:

@@ -22,7 +22,7 @@ from taggernet.config.run import RuntimeConfig, without_retired
 from taggernet.data import Scenes
 from taggernet.rng import Key
 from taggernet.training.adam import TrainState
-from taggernet.training.distributed import pick_device
+from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
 from taggernet.training.log import environment
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
@@ -95,7 +95,6 @@ class Training(UpdateLoop):
         if config.whiten:
             self.model.whitening = Whitening.of(self.x, config.whiten)
         state = TrainState.fresh(initial_weights(self.model, config.seed_list, device), ema=config.optimiser.ema > 0)
-        on_cuda = device.type == "cuda"
         update = Update(
             ClassifierObjective(self.model),
             source(config, train, device),
@@ -103,8 +102,8 @@ class Training(UpdateLoop):
             config.optimiser,
             Key.of(config.seed_list, device),
             Part.of(config.optimiser.batch),
-            half=config.precision == "bfloat16" or (config.precision == "auto" and on_cuda),
-            compiled=config.compile == "yes" or (config.compile == "auto" and on_cuda),
+            half=in_bfloat16(config.precision, device),
+            compiled=is_compiled(config.compile, device),
         )
         runtime = RuntimeConfig(
             log_every=config.evaluate_every or config.optimiser.updates,

@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from taggernet import data
+from taggernet.config.run import with_former_depth
 from taggernet.data import Scenes
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import one_thread
@@ -90,7 +91,7 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
     except FileNotFoundError:
         images, labels = fixture_digits("test")
         source = f"TextureMNIST{digits} scenes of the {len(labels)} bundled test digits"
-    depth = described.get("depth", "random")  # cards of version 0.1 do not say it: either digit was on top
+    depth = with_former_depth(described).get("depth", "up-left")
     return data.texture_mnist(digits, "test", seed, images=images, labels=labels, n=count, depth=depth), source
 
 

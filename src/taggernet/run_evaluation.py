@@ -89,8 +89,6 @@ def _subject(name: str | os.PathLike[str]) -> _Subject:
         return _of_run(model.parent, [model])
     card = read_card(model)
     data = card.get("data")
-    if isinstance(data, dict) and data.get("name") == "texture-mnist-2":
-        data = {"depth": "random"} | data  # version 0.1 had no other
     return _Subject(
         recipe=str(card.get("recipe") or card.get("name") or model.name),
         models=[model],

@@ -228,17 +228,21 @@ def from_json(content: dict[str, Any], source: object) -> Config:
     for name in parts:
         if name not in content:
             raise ValueError(f"{source} lacks the field {name!r}: copy or write it again")
-    data = content["data"]
-    if isinstance(data, dict) and data.get("name") == "texture-mnist-2" and "depth" not in data:
-        content = content | {"data": data | {"depth": "random"}}  # version 0.1 had no other
     built: dict[str, Any] = {name: build(kind, content[name], source) for name, kind in parts.items()}
     return build(Config, content | built, source)
+
+
+def with_former_depth(data: dict[str, Any]) -> dict[str, Any]:
+    """The stored fields of a DataConfig; version 0.1 wrote no ``depth``, and either digit was on top then."""
+    return {"depth": "random"} | data if data.get("name") == "texture-mnist-2" else data
 
 
 def build(kind: type[T], values: Any, source: object) -> T:
     """A configuration from the object in a JSON file; ``source`` is the file, for the message."""
     if not isinstance(values, dict):
         raise ValueError(f"{source}: {kind.__name__} must be an object, not {type(values).__name__}")
+    if kind is DataConfig:
+        values = with_former_depth(values)
     values = without_retired(values, source)
     known = set(get_type_hints(kind))
     unknown = sorted(set(values) - known)

@@ -28,6 +28,8 @@ from taggernet.training.adam import TrainState
 from taggernet.training.distributed import (
     World,
     describe,
+    in_bfloat16,
+    is_compiled,
     pick_device,
     same_start,
     wait_for_all,
@@ -161,8 +163,7 @@ class _Training(UpdateLoop):
         model.use_kernels(config.runtime.kernels)
         if ranks.size > 1:
             model.share_statistics()
-        compiled = {"yes": True, "no": False, "auto": device.type == "cuda"}[config.runtime.compile]
-        half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+        half = in_bfloat16(config.precision, device)
         update = Update(
             Objective(
                 model,
@@ -180,7 +181,7 @@ class _Training(UpdateLoop):
             Key.of(self.seeds, device),
             part,
             half=half,
-            compiled=compiled,
+            compiled=is_compiled(config.runtime.compile, device),
             buffer=max(config.runtime.log_every, 10),
         )
         super().__init__(update, config.optimiser, config.runtime, self.seeds, ranks)
