@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from drawings import written
 from matplotlib.figure import Figure
 
 from paper.charts import generalisation_figure, surface, worst_scenes_figure
@@ -22,11 +23,6 @@ DATA = DataConfig(objects=2, size=10, style="small")
 def model() -> Tagger:
     torch.manual_seed(0)
     return Tagger(TaggerConfig(shape=(10, 10), widths=(16, 8), norm="layer", mean=0.28))
-
-
-def written(out: Path) -> bool:
-    pdf, png = out.with_suffix(".pdf"), out.with_suffix(".png")
-    return pdf.read_bytes().startswith(b"%PDF") and png.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("seeds", [1, 3])

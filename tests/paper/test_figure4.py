@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from drawings import written
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -21,11 +22,6 @@ DATA = DataConfig(objects=2, size=10, style="small")
 def model() -> Tagger:
     torch.manual_seed(0)
     return Tagger(TaggerConfig(shape=(10, 10), widths=(16, 8), norm="layer", mean=0.28))
-
-
-def written(out: Path) -> bool:
-    pdf, png = out.with_suffix(".pdf"), out.with_suffix(".png")
-    return pdf.read_bytes().startswith(b"%PDF") and png.read_bytes().startswith(b"\x89PNG")
 
 
 def test_figure4_has_every_panel(model: Tagger, tmp_path: Path, drawn: list[Figure]) -> None:

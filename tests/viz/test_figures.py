@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from drawings import written
 from matplotlib.figure import Figure
 
 from taggernet.data import Scenes, shapes
@@ -18,11 +19,6 @@ from taggernet.viz.figures import grouping_figure
 def model() -> Tagger:
     torch.manual_seed(0)
     return Tagger(TaggerConfig(shape=(10, 10), widths=(16, 8), norm="layer", mean=0.28))
-
-
-def written(out: Path) -> bool:
-    pdf, png = out.with_suffix(".pdf"), out.with_suffix(".png")
-    return pdf.read_bytes().startswith(b"%PDF") and png.read_bytes().startswith(b"\x89PNG")
 
 
 def test_files_can_be_compared(model: Tagger, tmp_path: Path) -> None:
