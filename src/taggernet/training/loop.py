@@ -214,7 +214,7 @@ class _Training(UpdateLoop):
         else:
             models = [Tagger.from_pretrained(self.config.start_from, self.device)] * len(self.seeds)
         theirs, ours = models[0].config, self.config.model
-        if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
+        if (theirs.elements, theirs.mapping, theirs.widths[0]) != (ours.elements, ours.mapping, ours.widths[0]):
             raise ValueError(
                 f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
                 f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
