@@ -144,12 +144,23 @@ def _train_options(source: str, args: list[str]) -> Train:
     """The options of train, whose defaults are those of the recipe or follow from the user's file."""
 
     def parse(config: Config) -> Train:
-        options: Train = _parse(["train", source, *args], Train(source, Path("runs") / Path(source).stem, config))
-        return options
+        words, out = ["train", source, *args], Path("runs") / Path(source).stem
+        options: Train = _parse(words, Train(source, out, config))
+        return _finetuned(options, config, words) if options.finetune else options
 
     if source not in RECIPES and _is_file_name(source):
         return _options_for_file(source, parse)
     return parse(recipe(source))
+
+
+def _finetuned(options: Train, config: Config, words: list[str]) -> Train:
+    """The options again, with defaults that follow from the model to start from."""
+    from taggernet.training.finetune import finetune
+
+    if options.config.start_from:
+        raise ValueError("--finetune and --start-from both name weights to start from: give one of them")
+    found: Train = _parse(words, Train(options.source, options.out, finetune(config, options.finetune)))
+    return found
 
 
 def _is_file_name(name: str) -> bool:

@@ -36,6 +36,9 @@ class Train:
     out: Path
     """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
     config: Config
+    finetune: str = ""
+    """Start from this model and keep its network, units, K and T: a shipped name, the folder of a model or a run (its
+    best seed), or a Hub id."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from taggernet.arrays import Array
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
-from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
+from taggernet.evaluation import Metrics, evaluate_weights
 from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
@@ -36,6 +36,7 @@ from taggernet.training.distributed import (
     world,
 )
 from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
+from taggernet.training.finetune import start_weights
 from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import carry_over, initial_weights, one_seed
@@ -96,14 +97,16 @@ def train(
         ranks = stack.enter_context(world(first_look.type))
         device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
         check_data(config, scenes)
+        if start is None and config.start_from and not (path and checkpoint.folder_of(path).is_dir()):
+            start = start_weights(config, device)  # before anything is written: the model may not fit
+        if start is not None and any(len(w) != config.seeds for w in start.values()):
+            given = len(next(iter(start.values())))
+            raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
         if path is not None and ranks.main:
             claim = stack.enter_context(run_dir.lock_run(path))
             with claim.writing("the configuration"):
                 run_dir.write_or_check_config(path, config)
         wait_for_all(ranks)
-        if start is not None and any(len(w) != config.seeds for w in start.values()):
-            given = len(next(iter(start.values())))
-            raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
         try:
             return _Training(config, path, device, ranks, scenes, start, claim).run()
         except Exception as problem:
@@ -203,23 +206,8 @@ class _Training(UpdateLoop):
                 return state, [torch.tensor(record["unlogged"])] if record.get("unlogged") else []
         weights = initial_weights(config.model, self.seeds, self.device)
         if start is not None or config.start_from:
-            weights = carry_over(weights, self._first_phase() if start is None else start)
+            weights = carry_over(weights, start_weights(config, self.device) if start is None else start)
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0), []
-
-    def _first_phase(self) -> dict[str, Tensor]:
-        """The weights to start from, seed by seed if they are a run's; one model starts every seed."""
-        start = Path(self.config.start_from)
-        if run_dir.models_of(start):
-            models = [Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds]
-        else:
-            models = [Tagger.from_pretrained(self.config.start_from, self.device)] * len(self.seeds)
-        theirs, ours = models[0].config, self.config.model
-        if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
-            raise ValueError(
-                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
-                f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
-            )
-        return stack_weights(models)
 
     def run(self) -> Run:
         config, state = self.config, self.state
