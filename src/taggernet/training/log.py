@@ -85,6 +85,8 @@ class Records:
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
+        self.kept: list[dict[str, Any]] = []
+        """What a run that is resumed has recorded."""
         self._keep_until(step)
         self._file = open(path, "a")  # noqa: SIM115  lives as long as the run
 
@@ -101,6 +103,7 @@ class Records:
                 kept.append(line + b"\n")
             elif found is None and number < len(lines):
                 warnings.warn(f"line {number} of {self.path} is damaged and was dropped", stacklevel=2)
+        self.kept = [json.loads(line) for line in kept]
         text = b"".join(kept)
         if text != before:
             write_durably(self.path, lambda temporary: temporary.write_bytes(text))
