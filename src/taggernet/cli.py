@@ -236,12 +236,19 @@ def _data(options: Data) -> None:
         raise ValueError(f"--out {options.out} must end in .npz or .h5")
     _check_new(options.out, "--out", options.overwrite)
     make_folder(options.out.parent)
-    if options.name == "shapes":
-        count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
-        scenes = data.shapes(count, options.seed, options.objects, split=options.split)
-    else:
+    if options.name.startswith("texture"):
         digits = int(options.name[-1])
         scenes = data.texture_mnist(digits, options.split, options.seed, n=options.n, depth=options.depth)
+    else:
+        count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
+        given: dict[str, Any] = {"objects": options.objects, "min_objects": options.min_objects, "size": options.size}
+        if options.name == "sprites":
+            given["variant"] = options.variant
+        make: Any = {"shapes": data.shapes, "tetrominoes": data.tetrominoes, "sprites": data.sprites}[options.name]
+        if options.name == "tetrominoes" and given.pop("min_objects") is not None:
+            raise ValueError("--min-objects was given, but every scene of tetrominoes has --objects: leave it out")
+        chosen = {name: value for name, value in given.items() if value is not None}
+        scenes = make(count, options.seed, split=options.split, **chosen)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
 

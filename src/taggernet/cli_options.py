@@ -95,9 +95,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Data:
-    """Write one of the paper's data sets to a file."""
+    """Write a generated data set to a file."""
 
-    name: Annotated[Literal["shapes", "texture-mnist-1", "texture-mnist-2"], tyro.conf.Positional]
+    name: Annotated[
+        Literal["shapes", "texture-mnist-1", "texture-mnist-2", "tetrominoes", "sprites"], tyro.conf.Positional
+    ]
     """Which data set."""
     out: Path
     """A .npz or .h5 file."""
@@ -107,8 +109,14 @@ class Data:
     """How many scenes; by default the split's own size (50,000, 10,000, 10,000)."""
     seed: int = 0
     """Seed of the data set."""
-    objects: int = 3
-    """Shapes: objects per scene."""
+    objects: int | None = None
+    """Shapes, tetrominoes: objects per scene, by default 3; sprites: the most per scene, by default 5."""
+    min_objects: int | None = None
+    """Shapes, sprites: fewest objects per scene; by default 2 for sprites, as many as --objects for shapes."""
+    size: int | None = None
+    """Shapes, tetrominoes, sprites: height and width of a scene; by default 20, 35, 64."""
+    variant: Literal["colour", "one-colour", "texture"] = "colour"
+    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
     depth: Literal["up-left", "random"] = "up-left"
     """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
     overwrite: bool = False

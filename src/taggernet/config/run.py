@@ -16,7 +16,7 @@ class DataConfig:
     """Where x comes from."""
 
     name: str = "shapes"
-    """shapes, texture-mnist-1, texture-mnist-2, or a .npz, .npy or .h5 file of your own."""
+    """shapes, texture-mnist-1, texture-mnist-2, tetrominoes, sprites, or a .npz, .npy or .h5 file of your own."""
     mode: Literal["fixed", "fresh"] = "fixed"
     """fixed: one data set, shuffled every epoch (the paper); fresh: new scenes at every update."""
     train: int = 50_000
@@ -28,11 +28,15 @@ class DataConfig:
     seed: int = 0
     """Fixes the data set; the same for all seeds of a run."""
     objects: int = 3
-    """Shapes: objects per scene."""
+    """Shapes, tetrominoes, sprites: objects per scene; with min_objects, the most."""
+    min_objects: int = 0
+    """Shapes, sprites: fewest objects per scene, whose number is then random; 0: every scene has ``objects``."""
     size: int = 20
-    """Shapes: height and width of a scene."""
+    """Shapes, tetrominoes, sprites: height and width of a scene."""
     style: str = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
+    variant: Literal["colour", "one-colour", "texture"] = "colour"
+    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
     digits: Literal["mnist", "fixture"] = "mnist"
     """TextureMNIST: the digits; fixture: a few hundred bundled digits, for a toy run."""
     depth: Literal["up-left", "random"] = "up-left"
