@@ -62,7 +62,7 @@ def evaluate(
     loaded = [Tagger.load(path, chosen) for path in subject.models]
     model = loaded[0]
     if subject.data is None and model.config.channels > 1:
-        described = replace(described, channels_axis="first" if model.config.channels_first else "last")
+        described = replace(described, channels_axis=model.config.channels_axis)
     k, t = groups or subject.groups or model.groups, iterations or subject.iterations or model.iterations
     scenes = load_split(described, split)
     check_scenes(model.config, scenes.shape, scenes.kind, scenes.channels)

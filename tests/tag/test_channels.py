@@ -1,4 +1,4 @@
-"""Inputs with channels: a position's likelihood against a brute-force loop, delta z against autograd, C = 1 as before."""
+"""Inputs with channels: likelihoods against a brute-force loop, delta z against autograd, C = 1 as before."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_general_binary_case_equals_the_papers_with_one_channel(beta: float)
 
 
 def test_two_states_are_bits() -> None:
-    x, z, m, v = estimates(BernoulliGroups)
+    x, z, m, _ = estimates(BernoulliGroups)
     bits, p = x[..., :P], z[..., :P]
     hot_x, hot_z = (torch.stack([1 - one, one], -1).flatten(-2) for one in (bits, p))
     two, bit = CategoricalGroups(2, BETA), BernoulliGroups(BETA)

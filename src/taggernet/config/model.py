@@ -121,6 +121,11 @@ class TaggerConfig:
         return self.positions * self.channels
 
     @property
+    def channels_axis(self) -> Literal["none", "first", "last"]:
+        """Where an input has its channels."""
+        return "none" if self.channels == 1 else "first" if self.channels_first else "last"
+
+    @property
     def input_shape(self) -> tuple[int, ...]:
         """The shape of one input with its channels."""
         if self.channels == 1:

@@ -51,7 +51,9 @@ class Scenes:
     kind: Kind = "binary"
     details: Mapping[str, Array] = field(default_factory=dict)
     channels: int = 1
-    """More than one: the last dimension of x."""
+    """Numbers per position; more than one are the last axis of x."""
+    background: int | None = None
+    """The number of the group that is the background, 0 where it is not scored; None: none is, or nobody knows."""
 
     @classmethod
     def of(
@@ -102,6 +104,7 @@ class Scenes:
             kind=self.kind,
             details={name: array[index] for name, array in self.details.items()},
             channels=self.channels,
+            background=self.background,
         )
 
     @property
