@@ -21,7 +21,7 @@ import numpy as np
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice
 from taggernet.data import files
-from taggernet.data.scenes import KINDS, Axis, Kind, Scenes, channels_axis_of, channels_last, load
+from taggernet.data.scenes import KINDS, Axis, Kind, Scenes, channels_axis_of, channels_last, load_with_axis
 
 _CHUNK = 1 << 22  # elements looked at in one go
 
@@ -119,7 +119,9 @@ def open_data(path: str | PathLike[str], channels_axis: str | None = None) -> La
         arrays = None if mapped is None else mapped(path)
         if arrays is not None:
             return _checked(path, arrays, channels_axis)
-    return LazyArrays.of(load(path, channels_axis=channels_axis), str(path))
+    scenes, axis = load_with_axis(path, channels_axis)
+    x = np.moveaxis(scenes.x, -1, 1) if axis == "first" and scenes.channels > 1 else scenes.x
+    return replace(LazyArrays.of(scenes, str(path)), x=x, axis=axis if scenes.channels > 1 else "none")
 
 
 def _checked(path: Path, arrays: dict[str, Any], channels_axis: str | None) -> LazyArrays:

@@ -132,20 +132,30 @@ class Scenes:
 
 def load(path: str | os.PathLike[str], *, channels_axis: str | None = None, limit: int = files.LIMIT) -> Scenes:
     """Scenes from a .npz, .npy (x alone) or .h5 file, checked like arrays; ``limit`` bounds the bytes unpacked."""
+    return load_with_axis(path, channels_axis, limit)[0]
+
+
+def load_with_axis(
+    path: str | os.PathLike[str], channels_axis: str | None = None, limit: int = files.LIMIT
+) -> tuple[Scenes, Axis]:
+    """``load``, and where the file has its channels."""
     arrays = files.read_arrays(Path(path), limit)
     kind = arrays.pop("kind", None)
     details = {name: arrays.pop(name) for name in list(arrays) if name.startswith(files.DETAIL)}
+    x, groups = arrays["x"], arrays.get("groups")
     try:
-        return Scenes.of(
-            arrays["x"],
-            arrays.get("groups"),
+        axis = channels_axis_of(x.shape, None if groups is None else groups.shape, channels_axis)
+        scenes = Scenes.of(
+            x,
+            groups,
             arrays.get("classes"),
             kind=None if kind is None else str(kind[()]),
             details={name.removeprefix(files.DETAIL): array for name, array in details.items()},
-            channels_axis=channels_axis,
+            channels_axis=axis,
         )
     except (ValueError, TypeError) as error:
         raise type(error)(f"{path}: {error}") from None
+    return scenes, axis
 
 
 def infer_kind(x: object) -> Kind:
