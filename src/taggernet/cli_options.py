@@ -36,6 +36,9 @@ class Train:
     out: Path
     """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
     config: Config
+    finetune: str = ""
+    """Start from this model and keep its network, units, K and T: a shipped name, the folder of a model or a run (its
+    best seed), or a Hub id."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,34 @@ class Evaluate:
     """Also write the metrics to this JSON file."""
     overwrite: bool = False
     """Replace the JSON file if it exists."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Group the scenes of a file and write labels, masks and reconstructions to another; goes on if it was killed."""
+
+    model: Annotated[str, tyro.conf.Positional]
+    """A shipped model's name, the folder of a model or a run (its best seed), or a Hub id."""
+    data: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+    """A .npz, .npy or .h5 file with x (n, ...); it may be larger than the memory."""
+    out: Path
+    """A .npz or .h5 file. Parts are collected in OUT.parts beside it, which is removed at the end."""
+    arrays: tuple[Literal["labels", "masks", "reconstructions", "class_probabilities"], ...] = ()
+    """What to write; by default all that the model has."""
+    groups: int | None = None
+    """K; the model's own by default."""
+    iterations: int | None = None
+    """T; the model's own by default."""
+    seed: int = 0
+    """Seed of the random start of the masks."""
+    batch_size: int = 100
+    """Scenes at a time; only BatchNorm without frozen statistics depends on it."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    overwrite: bool = False
+    """Replace the file if it exists."""
+    progress: bool = True
+    """Show a progress bar."""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,9 @@ class OptimiserConfig:
     """Adam's beta2."""
     eps: float = 1e-8
     """Adam's epsilon."""
+    patience: int = 0
+    """Your own data: stop early once groups have formed and this many evaluations in a row made neither the cost nor
+    the agreement of random starts better; 0: never."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -203,8 +206,10 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
 
 
 def is_longer(ours: Config, theirs: Config) -> bool:
-    """Whether ours is theirs with more updates and nothing else: a run that can be resumed to become longer."""
-    return differing_fields(ours, theirs) == ["optimiser.updates"] and ours.optimiser.updates > theirs.optimiser.updates
+    """Whether ours is theirs with more updates or another patience and nothing else: a run that can be resumed."""
+    differing = set(differing_fields(ours, theirs))
+    more = ours.optimiser.updates >= theirs.optimiser.updates
+    return bool(differing) and differing <= {"optimiser.updates", "optimiser.patience"} and more
 
 
 RETIRED: dict[str, object] = {"weight_decay": 0.0}
