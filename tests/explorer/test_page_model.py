@@ -82,6 +82,8 @@ BROKEN = """async ([change]) => {
   if (change === 'foreign card') card = { architectures: ['Bert'] }
   if (change === 'other widths') card.model.widths = [41, 20, 10]
   if (change === 'unfrozen') card.model.norm = 'batch'
+  if (change === 'colours') card.model.channels = 3
+  if (change === 'convolutions') card.model.mapping = 'conv'
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
 }"""
@@ -93,6 +95,8 @@ SENTENCES = {
     "foreign card": "not the card of a taggernet model",
     "other widths": "has shape",
     "unfrozen": "no frozen statistics",
+    "colours": "3 channels",
+    "convolutions": "runs the Ladder only",
     "too large": "at most 128 a side",
 }
 

@@ -91,6 +91,13 @@ def test_what_is_no_picture_is_one_sentence(shape: tuple[int, ...]) -> None:
         shown_model(Tagger(replace(SMALL, shape=shape)))
 
 
+def test_colours_and_convolutions_are_one_sentence() -> None:
+    with pytest.raises(ValueError, match="3 channels: the page shows pictures of one"):
+        shown_model(Tagger(replace(SMALL, channels=3)))
+    with pytest.raises(ValueError, match="the page runs the Ladder only"):
+        shown_model(Tagger(replace(SMALL, shape=(16, 16), mapping="conv")))
+
+
 def test_a_damaged_or_missing_model_is_one_sentence(tmp_path: Path) -> None:
     folder = Tagger(SMALL).save(tmp_path / "model")
     weights = folder / "model.safetensors"
@@ -105,7 +112,7 @@ def test_a_damaged_or_missing_model_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_batchnorm_model_without_scenes_is_one_sentence() -> None:
     model = Tagger(replace(SMALL, norm="batch", shape=(5, 9)))
-    with pytest.raises(ValueError, match="call freeze_statistics first"):
+    with pytest.raises(ValueError, match="call freeze_statistics"):
         shown_model(model)
     x = np.random.default_rng(0).integers(0, 2, (8, 5, 9)).astype(np.uint8)
     assert isinstance(shown_model(model, Scenes.of(x)).card, bytes)

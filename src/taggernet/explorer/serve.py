@@ -1,4 +1,4 @@
-"""The page on this machine: the standard library's web server, which hands out the files of a bundle and nothing else."""
+"""The page on this machine: the standard library's web server, which hands out the files of a bundle, no other."""
 
 from __future__ import annotations
 

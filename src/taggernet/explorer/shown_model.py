@@ -1,7 +1,7 @@
 """A model as the page gets it: its two files, BatchNorm's statistics frozen, and the scenes that fit it.
 
-Which scenes fit is read off the run that made the model, or off its input: square binary inputs are Shapes, real ones of
-28 x 28 are TextureMNIST. A user's own data is shown from its validation split.
+Which scenes fit is read off the run that made the model, or off its input: square binary inputs are Shapes, real ones
+of 28 x 28 are TextureMNIST. A user's own data is shown from its validation split.
 """
 
 from __future__ import annotations
@@ -72,6 +72,10 @@ def check_pictures(config: TaggerConfig) -> None:
     """The page shows pictures, and none that are too large."""
     if len(config.shape) != 2:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
+    if config.channels > 1:
+        raise ValueError(f"the model's inputs have {config.channels} channels: the page shows pictures of one")
+    if config.mapping != "ladder":
+        raise ValueError(f"the model has mapping={config.mapping!r}: the page runs the Ladder only")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
 
@@ -149,7 +153,7 @@ def _to_freeze_on(config: TaggerConfig, world: World, objects: int, own: Scenes 
         x = own.x
     else:
         raise ValueError(
-            "this BatchNorm model has no frozen statistics and no scenes to take them from: call freeze_statistics first"
+            "this BatchNorm model has no frozen statistics and no scenes to take them from: call freeze_statistics"
         )
     return x
 
