@@ -194,7 +194,7 @@ def test_killed_at_every_file_operation_and_at_random(tmp_path: Path) -> None:
     assert done.stdout.endswith("all alike\n")
     assert done.stdout.count("killed before operation") > 15
     assert done.stdout.count("a checkpoint, the last is") == kills
-    assert "while writing a checkpoint" in done.stdout
+    assert "while writing a checkpoint" in done.stdout or not SOAK  # of few, none may be
 
 
 @pytest.mark.slow
