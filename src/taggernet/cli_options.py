@@ -94,6 +94,16 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Report:
+    """Write report.html of a run again: did groups form, how they look, how training went, how to go on."""
+
+    run: Annotated[str, tyro.conf.Positional]
+    """The --out folder of a run."""
+    data: Path | None = None
+    """The file trained on, if it was moved."""
+
+
+@dataclass(frozen=True)
 class Data:
     """Write a generated data set to a file."""
 
