@@ -86,7 +86,8 @@ def inputs(kind: str, batch: int) -> Any:
 @pytest.mark.parametrize(
     ("kind", "norm", "classes", "options"),
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
-     ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"})],
+     ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
+     ("binary", "layer", 0, {"group_attention": 4})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
