@@ -103,11 +103,7 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
 def promise(card: dict[str, Any]) -> str:
     """What the card says of the model, in one line."""
     test = card["test"]
-    values = ", ".join(
-        f"{_words(name)} {test['figures'][name][-1]:.3f}"
-        for name in SHOWN
-        if name in test["figures"]
-    )
+    values = ", ".join(f"{_words(name)} {test['figures'][name][-1]:.3f}" for name in SHOWN if name in test["figures"])
     return f"its card says {values} after {test['iterations']} iterations on {test['scenes']:,} test scenes"
 
 
