@@ -1,6 +1,6 @@
 """How good can any model be on Shapes? The exact posterior over all placements gives the least cost, and an AMI.
 
-    python benchmarks/bayes_limit.py [--objects 3] [--scenes 640] [--model shapes] [--json results/bayes_limit.json]
+    python benchmarks/bayes_limit.py --objects 1 2 3 --scenes 640 --model shapes --json results/table1/bayes-limit.json
 
 Given x~, every placement of one to three shapes is weighed with the generator's prior and the likelihood of the bit
 flips. The share of the weight that covers an element is the best possible q(x): its entropy, averaged over x~, is the
@@ -260,7 +260,7 @@ def main(argv: list[str] | None = None) -> None:
         shown = [
             f"{name} {v['mean']:.4f} ± {v['standard_error']:.4f}" for name, v in one.items() if isinstance(v, dict)
         ]
-        print(f"{objects} objects, {one['scenes']} scenes, {one['seconds']:.0f} s: {', '.join(shown)}")
+        print(f"{objects} object(s), {one['scenes']} scenes, {one['seconds']:.0f} s: {', '.join(shown)}")
         found.append(one)
     if options.json is not None:
         make_folder(options.json.parent)

@@ -107,4 +107,4 @@ def test_the_command_writes_a_record(tmp_path: Path, capsys: pytest.CaptureFixtu
     record = json.loads((tmp_path / "new" / "limit.json").read_text())
     found = [(one["objects"], one["scenes"], one["placements"]) for one in record["limits"]]
     assert found == [(1, 2, 448), (2, 2, 448)]
-    assert "2 objects, 2 scenes" in capsys.readouterr().out
+    assert "2 object(s), 2 scenes" in capsys.readouterr().out
