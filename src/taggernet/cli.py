@@ -173,8 +173,9 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
 
     found = auto_config.look(name)
     options = parse(auto_config.configure(found))
-    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
-        found = auto_config.look(name, options.config.model.kind)
+    kind, axis = options.config.model.kind, options.config.data.channels_axis
+    if (kind, axis) != (found.survey.kind, found.data.axis):  # one was given, and the other defaults follow from it
+        found = auto_config.look(name, kind if kind != found.survey.kind else None, axis)
         options = parse(auto_config.configure(found))
     if _is_first_process():
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")

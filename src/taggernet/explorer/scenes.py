@@ -155,6 +155,8 @@ def check_shape(config: TaggerConfig) -> None:
     """The page shows pictures, and none that are too large."""
     if len(config.shape) != 2:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
+    if config.channels > 1:
+        raise ValueError(f"the model's inputs have {config.channels} channels: the page shows pictures of one")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
 
