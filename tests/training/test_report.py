@@ -119,6 +119,10 @@ def test_colours_are_where_the_file_has_them(axis: str, tmp_path: Path) -> None:
     assert size == (5, 4)
 
 
-def test_the_paper_s_recipes_have_none(tmp_path: Path) -> None:
+def test_the_papers_recipes_have_one_on_request(tmp_path: Path) -> None:
     train(toy(updates=1), tmp_path / "run")
     assert not (tmp_path / "run" / "report.html").exists()
+    page = Page(write_report(tmp_path / "run").read_text("utf-8"))
+    assert "taggernet evaluate" in page.text
+    assert "--updates" not in page.text.split("How to go on")[1], "there is no file to train on again"
+    assert len(page.all("article", "image")) == 6
