@@ -149,7 +149,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Explore:
-    """Open the explorer in a browser: watch groups form, remove one, or draw a scene."""
+    """Open the explorer in a browser: drag a shape and the groups follow; hide one, remove one, or draw."""
 
     model: Annotated[str, tyro.conf.Positional] = "shapes"
     """A shipped model's name, the folder of a model or a run, or a Hub id."""
