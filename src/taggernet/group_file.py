@@ -159,7 +159,7 @@ class Work:
             *_, state = self.model.states(part, self.groups, self.iterations, masks, first + begin)
             last.append(state)
         found = Grouping(
-            (State.cat(last),), self.data.shape, True, self.model.units, config.channels, config.channels_first
+            (State.cat(last),), self.data.shape, True, self.model.units, config.channels, self.data.axis == "first"
         )
         makers: dict[str, Callable[[], Array]] = {
             "labels": lambda: found.labels.astype(np.uint8),
