@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
@@ -34,7 +35,7 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, Units, run, start
 from taggernet.tag.grouping import batches, join_histories
-from taggernet.tagger_input import checked_rows
+from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
@@ -167,10 +168,10 @@ class Tagger(nn.Module):
     ) -> Grouping:
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
-        x: (B, *shape) or (B, anything whose product is N), numpy or torch, channels last or first as the model was
-        trained; what comes out is of the same kind, and on the same device. ``noisy`` corrupts x first, as in training.
-        BatchNorm models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with
-        frozen statistics it only bounds memory.
+        x: (B, *shape) or (B, anything whose product is N), numpy or torch, with channels last or first; what comes out
+        is of the same kind and order, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm
+        models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen
+        statistics it only bounds memory.
         """
         k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
@@ -183,7 +184,8 @@ class Tagger(nn.Module):
             for first, part in batches(rows, batch_size)
         ]
         config = self.config
-        return Grouping(join_histories(histories), shape, as_numpy, self.units, config.channels, config.channels_first)
+        first = has_channels_first(tuple(np.shape(x)), config)
+        return Grouping(join_histories(histories), shape, as_numpy, self.units, config.channels, first)
 
     @torch.no_grad()
     def predict(
