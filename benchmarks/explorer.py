@@ -1,6 +1,6 @@
 """How fast the explorer's page is in Chromium: loading, grouping and dragging, beside other ways to do the same.
 
-    python benchmarks/explorer.py [--repeats 30] [--onnxruntime-web node_modules/onnxruntime-web/dist] [--json FILE]
+    python benchmarks/explorer.py [--models shapes] [--onnxruntime-web node_modules/onnxruntime-web/dist] [--json FILE]
 
 All ways run on one thread of the same page, taken in turn, so that other load on the machine hits them alike; figures
 are medians. `npm install onnxruntime-web` gives the folder to compare with. It runs the exported step, T times.
@@ -113,6 +113,7 @@ def measure(browser: Any, url: str, name: str, repeats: int, ort: bool) -> dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=["shapes", "texture-mnist-2"])
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--onnxruntime-web", type=Path, help="the dist folder of the npm package")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
@@ -122,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         record["chromium"] = browser.version
-        for name in ("shapes", "texture-mnist-2"):
+        for name in options.models:
             files = dict(bundle(name).files)
             ort = options.onnxruntime_web
             if ort is not None:
