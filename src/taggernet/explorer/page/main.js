@@ -232,7 +232,7 @@ async function open(entry, digits, address) {
   Object.assign(window, { explorer: page })
   const lead = LEADS[/** @type {keyof typeof LEADS} */ (page.session.world.name)]
   if (lead) say(byId('lead'), lead)
-  say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: about ten times slower.')
+  say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')
   for (const id of ['play', 'fresh', 'model']) byId(id).disabled = false
   byId('rest').hidden = false
