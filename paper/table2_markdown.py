@@ -66,14 +66,13 @@ def table2(results: Path) -> str:
 
 
 def main_table(results: Path, root: str) -> str:
-    """The paper's table, each row with links to its recipe and its records, and how Tagger's rows differ; ``root`` leads
-    to the repository."""
+    """The paper's table with links to recipes and records; how Tagger's rows differ; ``root`` is the repository."""
     records = _records(results)
     return "\n\n".join("\n".join(part) for part in (_errors(records, root), _settings(records)) if part)
 
 
 def either_on_top_table(results: Path, root: str) -> str:
-    """Errors on scenes of two digits with either on top, which the paper does not have: no figure of its stands here."""
+    """Errors on scenes of two digits with either on top, which the paper does not have."""
     records, rows = _records(results), []
     for title, recipes, names in _methods(2):
         there = {shorthand(n): name for n, name in zip(TABLE_LABELS, names, strict=True) if name in records}

@@ -9,7 +9,6 @@ scenes than the paper's 1,000, of no more digits.
 
 from __future__ import annotations
 
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | group | explore | export | data.
+"""The command line: taggernet demo | train | evaluate | group | report | explore | export | data.
 
 A user's mistake is one or two lines on stderr and exit status 2; --debug shows the traceback. Nothing heavy is imported
 before a command runs, so that --help answers at once.
@@ -20,7 +20,7 @@ from typing import Annotated, Any, Union, get_type_hints
 import tyro
 
 from taggernet._version import __version__
-from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Train
+from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Report, Train
 from taggernet.config.run import Config
 from taggernet.errors import describe_error, one_line_warnings
 from taggernet.recipes import RECIPES, recipe, summary
@@ -173,8 +173,9 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
 
     found = auto_config.look(name)
     options = parse(auto_config.configure(found))
-    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
-        found = auto_config.look(name, options.config.model.kind)
+    kind, axis = options.config.model.kind, options.config.data.channels_axis
+    if (kind, axis) != (found.survey.kind, found.data.axis):  # one was given, and the other defaults follow from it
+        found = auto_config.look(name, kind if kind != found.survey.kind else None, axis)
         options = parse(auto_config.configure(found))
     if _is_first_process():
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
@@ -221,6 +222,12 @@ def _group(options: Group) -> None:
     written = group_file(options.model, options.data, options.out, **given)
     if _is_first_process():
         print(f"the groups are in {written}")
+
+
+def _report(options: Report) -> None:
+    from taggernet.training.report import write_report
+
+    print(f"the report is in {write_report(options.run, data=options.data)}")
 
 
 def _is_first_process() -> bool:
@@ -286,6 +293,7 @@ COMMANDS: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "train": (Train, _train),
     "evaluate": (Evaluate, _evaluate),
     "group": (Group, _group),
+    "report": (Report, _report),
     "explore": (Explore, _explore),
     "export": (Export, _export),
     "data": (Data, _data),

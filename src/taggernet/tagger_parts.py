@@ -4,39 +4,57 @@ from __future__ import annotations
 
 from taggernet.config.model import TaggerConfig
 from taggernet.nets.class_head import ClassHead
+from taggernet.nets.conv import ConvMapping
 from taggernet.nets.ladder import LadderMapping
-from taggernet.tag import BernoulliGroups, BitFlip, Corruption, GaussianGroups, GaussianNoise, Likelihood
+from taggernet.tag import (
+    BernoulliGroups,
+    BitFlip,
+    CategoricalGroups,
+    CategoryFlip,
+    Corruption,
+    GaussianGroups,
+    GaussianNoise,
+    Likelihood,
+)
 
 
-def mapping_for(config: TaggerConfig) -> LadderMapping:
-    """The Ladder, with the classes as its topmost level or, with ``class_widths``, a class head beside it."""
+def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
+    """The Ladder, alone or on top of convolutions. The classes are its topmost level or, with ``class_widths``, read
+    by a class head beside it."""
     on_top = config.classes > 0 and not config.class_widths
-    gate = config.gate if config.gate != "auto" else "plain" if config.kind == "binary" else "stable"
+    widths = config.widths + ((config.classes + 1,) if on_top else ())
+    plain_gate = config.kind != "real" and config.mapping == "ladder"
+    gate = config.gate if config.gate != "auto" else "plain" if plain_gate else "stable"
     heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
+    top = "softmax" if on_top else config.top
     head = None
     if config.class_widths:
         head = ClassHead(
-            config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
-        )
+            config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps,
+            config.channels,
+        )  # fmt: skip
+    if config.mapping == "conv":
+        height, width = config.shape
+        return ConvMapping(
+            (height, width), config.channels, config.conv_channels, widths, config.norm, gate, top, heads,
+            config.norm_eps, head, config.patch,
+        )  # fmt: skip
     return LadderMapping(
-        config.elements,
-        config.widths + ((config.classes + 1,) if on_top else ()),
-        config.norm,
-        gate,
-        "softmax" if on_top else config.top,
-        heads,
-        config.norm_eps,
-        head,
+        config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels
     )
 
 
 def corruption_for(config: TaggerConfig) -> Corruption:
-    """Bit flips for binary inputs, Gaussian noise for real ones."""
+    """Bit flips for binary inputs, other states for categorical ones, Gaussian noise for real ones."""
+    if config.kind == "categorical":
+        return CategoryFlip(config.channels, config.noise)
     return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
 
 
 def likelihood_for(config: TaggerConfig) -> Likelihood:
-    """Bernoulli groups for binary inputs, Gaussian groups for real ones."""
+    """Bernoulli groups for binary inputs, categorical and Gaussian groups for the others."""
+    if config.kind == "categorical":
+        return CategoricalGroups(config.channels, config.noise, config.feedback)
     if config.kind == "binary":
-        return BernoulliGroups(config.noise, config.feedback)
-    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)
+        return BernoulliGroups(config.noise, config.feedback, channels=config.channels)
+    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance, channels=config.channels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paper.baselines import BASELINES
 from paper.published import LADDER_ON_MNIST, TABLE_1A, TABLE_1B, TABLE_2, Published
-from paper.table2_cells import tagger_name
 from taggernet.recipes import RECIPES
 
 PRINTED_1A = """

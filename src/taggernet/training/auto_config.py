@@ -1,10 +1,11 @@
 """A configuration inferred from a user's own data: data type, units, sizes and length of training.
 
-# n scenes · N elements
+# n scenes · N elements = positions x channels
 
 Each setting is a field of the configuration and an option of ``taggernet train``. The rules:
 
-    kind       binary where every value is 0 or 1, else real
+    channels   colour images (n, H, W, 3) and (n, 3, H, W) have three, which share a mask; else as true groups tell
+    kind       categorical where channels are one-hot, binary where every value is 0 or 1, else real
     units      real: mean 0 and standard deviation 1 (values already within [0, 1] stay as they are)
     widths     w, w/2, w/4 with w = min(5 N, 10 sqrt(n), 3000): the paper's proportions, smaller for few scenes
     norm       layer: groups form sooner than with batch (TextureMNIST is the exception), and no scene depends on others
@@ -20,7 +21,7 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -50,8 +51,11 @@ class Found:
         told = "" if data.groups is None else f", true groups (up to {s.groups} in a scene, unscored elements as one)"
         if data.classes is not None:
             told += f", classes ({_known(data.classes):,} scenes labelled)"
-        values = "0 and 1" if s.kind == "binary" else f"{s.low:g} to {s.high:g}"
-        return f"{self.name}: {len(data):,} scenes of shape {data.shape}, {s.kind} ({values}){told}"
+        values = "0 and 1" if s.kind != "real" else f"{s.low:g} to {s.high:g}"
+        shape = f"shape {data.shape}"
+        if data.channels > 1:
+            shape += f" with {data.channels} channels ({data.axis}), which share a mask"
+        return f"{self.name}: {len(data):,} scenes of {shape}, {s.kind} ({values}){told}"
 
 
 def choices(config: Config) -> str:
@@ -69,18 +73,17 @@ def looks_like_a_file(name: str) -> bool:
     return name.lower().endswith(ENDINGS) or Path(name).is_file()
 
 
-def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
-    """Open and check your own data; ``kind`` is detected unless given."""
+def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Found:
+    """Open and check your own data; ``kind`` and ``channels_axis`` are detected unless given."""
     if isinstance(data, Scenes):
         own, name = LazyArrays.of(data), IN_MEMORY
     else:
-        own, name = open_data(data), str(Path(data).resolve())
+        own, name = open_data(data, channels_axis), str(Path(data).resolve())
     if len(own) < FEWEST:
         raise ValueError(f"{own.name} has {len(own)} scenes, too few to train on: give at least {FEWEST}")
-    if math.prod(own.shape) > MAX_ELEMENTS:
+    if own.elements > MAX_ELEMENTS:
         raise ValueError(
-            f"{own.name} has scenes of {math.prod(own.shape):,} elements, more than {MAX_ELEMENTS:,}: "
-            "cut or shrink them first"
+            f"{own.name} has scenes of {own.elements:,} elements, more than {MAX_ELEMENTS:,}: cut or shrink them first"
         )
     found = survey(own, kind)
     if found.low == found.high:
@@ -90,26 +93,27 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
     return Found(name, own, found)
 
 
-def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Config:
+def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Config:
     """A configuration for your own data; change fields with ``dataclasses.replace`` and pass it to ``train``."""
-    return configure(look(data, kind))
+    return configure(look(data, kind, channels_axis))
 
 
 def configure(found: Found) -> Config:
     """Apply the rules listed at the top of this module."""
     data, s = found.data, found.survey
-    n, elements = len(data), math.prod(data.shape)
+    n, elements = len(data), data.elements
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
     train = n - 2 * held_out
     batch = min(100, max(10, train // 10))
     updates = min(50_000, max(2_000, 100 * train // batch))
     widths, classes = _widths(elements, n), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
-    model = model_for(s, data.shape, widths, classes)
+    model = model_for(s, data.shape, widths, classes, data.channels)
+    model = replace(model, channels_first=data.axis == "first" and data.channels > 1)
     return Config(
         recipe=Path(found.name).name,
         model=model,
-        data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out),
+        data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out, channels_axis=data.axis),
         optimiser=OptimiserConfig(
             lr=2e-3 if widths[0] <= 500 else 1e-3,
             batch=batch,
@@ -127,26 +131,19 @@ def configure(found: Found) -> Config:
     )
 
 
-def model_for(s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int) -> TaggerConfig:
+def model_for(
+    s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int, channels: int = 1
+) -> TaggerConfig:
     """The model for data of this kind and range."""
-    if s.kind == "binary":
-        return TaggerConfig(shape, "binary", widths, classes, norm="layer", noise=0.2, mean=s.mean)
+    base = TaggerConfig(
+        shape, s.kind, widths, classes, norm="layer", noise=0.2, mean=min(1.0, max(0.0, s.mean)), channels=channels
+    )
+    if s.kind != "real":
+        return base
     if s.low >= 0 and s.high <= 1:
         noise = float(f"{0.6 * s.deviation:.3g}")
-        v = max(1e-4, s.deviation**2 / 4)
-        return TaggerConfig(shape, "real", widths, classes, norm="layer", noise=noise, mean=s.mean, v_start=v)
-    return TaggerConfig(
-        shape,
-        "real",
-        widths,
-        classes,
-        norm="layer",
-        noise=0.6,
-        mean=0.0,
-        v_start=0.25,
-        offset=s.mean,
-        scale=s.deviation,
-    )
+        return replace(base, noise=noise, v_start=max(1e-4, s.deviation**2 / 4))
+    return replace(base, noise=0.6, mean=0.0, v_start=0.25, offset=s.mean, scale=s.deviation)
 
 
 def _widths(elements: int, n: int) -> tuple[int, ...]:
