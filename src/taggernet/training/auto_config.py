@@ -62,8 +62,9 @@ def choices(config: Config) -> str:
     """The inferred settings, in one line."""
     model, adam = config.model, config.optimiser
     units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
+    conv = f"convolutions {'-'.join(map(str, model.conv_channels))}, " if model.mapping == "conv" else ""
     return (
-        f"{units}K={config.groups}, widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
+        f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
     )
 
