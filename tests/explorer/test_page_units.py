@@ -1,13 +1,15 @@
-"""The page's modules that need no page, under node's test runner, against vectors that Python writes here."""
+"""The page's modules that need no page, in node and in Chromium, against vectors that Python writes here."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -18,7 +20,12 @@ from taggernet import data, metrics
 from taggernet.rng import Key
 from taggernet.tag import BitFlip, GaussianNoise
 
-JS = Path(__file__).parent / "js"
+ROOT = Path(__file__).parents[2]
+UNITS = sorted((Path(__file__).parent / "js").glob("*.test.js"))
+NODE = dict.fromkeys(("node:test", "node:assert/strict", "node:fs"), "/tests/explorer/js/in_browser.js")
+RUNNER = f"""<!doctype html><script>window.process = {{ env: {{ TAGGERNET_VECTORS: 'vectors', TAGGERNET_GIF: 'gif' }} }}
+</script><script type="importmap">{json.dumps({"imports": NODE})}</script>"""
+"""A page in which the tests find what they use of node."""
 
 
 def shape_scenes(size: int, objects: int, style: str, numbers: list[int]) -> dict[str, Any]:
@@ -76,17 +83,51 @@ def vectors() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_the_modules_pass_their_unit_tests(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def written() -> str:
+    return json.dumps(vectors())
+
+
+def test_the_modules_pass_their_unit_tests_in_node(written: str, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node was not found: install Debian's nodejs package, for example")
-    (tmp_path / "vectors.json").write_text(json.dumps(vectors()))
+        pytest.skip("node was not found: install Debian's nodejs package, for example; Chromium runs the same tests")
+    (tmp_path / "vectors.json").write_text(written)
     paths = {"TAGGERNET_VECTORS": str(tmp_path / "vectors.json"), "TAGGERNET_GIF": str(tmp_path / "frames.gif")}
     done = subprocess.run(
-        [node, "--test", *map(str, sorted(JS.glob("*.test.js")))],
-        env=os.environ | paths, capture_output=True, text=True, timeout=120, check=False,
+        [node, "--test", *map(str, UNITS)], env=os.environ | paths, capture_output=True, text=True, timeout=120,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]
+    check_gif(tmp_path / "frames.gif")
+
+
+def test_the_modules_pass_their_unit_tests_in_chromium(written: str, browser: Any, tmp_path: Path) -> None:
+    def answer(route: Any) -> None:
+        path = ROOT / urlsplit(route.request.url).path.lstrip("/")
+        if path.is_file():
+            route.fulfill(path=path, content_type="text/javascript")
+        else:
+            route.fulfill(body=RUNNER, content_type="text/html")
+
+    page = browser.new_page()
+    page.route("http://units.test/**", answer)
+    page.goto("http://units.test/")
+    ran = page.evaluate(
+        """async ([vectors, units]) => {
+            const runner = await import('node:test')
+            runner.files.vectors = vectors
+            for (const unit of units) await import(unit)
+            await runner.finished()
+            return { results: runner.results, gif: Array.from(runner.files.gif ?? []) }
+        }""",
+        [written, [f"/{unit.relative_to(ROOT).as_posix()}" for unit in UNITS]],
+    )
+    page.close()
+    declared = sum(len(re.findall(r"^test\(", unit.read_text(), re.MULTILINE)) for unit in UNITS)
+    assert len(ran["results"]) >= declared > 10
+    assert not [each for each in ran["results"] if each["problem"]]
+    (tmp_path / "frames.gif").write_bytes(bytes(ran["gif"]))
     check_gif(tmp_path / "frames.gif")
 
 
