@@ -2,9 +2,9 @@
 
 # n scenes · every maker returns Scenes; groups are counted from 1, and 0 is not scored
 
-Where several sources add up, an element belongs to the one that contributes most, and is not scored where all are silent
-or two contribute about the same. Digits are those of the Free Spoken Digit Dataset (Zohar Jackson and contributors, CC
-BY-SA 4.0), which is not part of this repository: TAGGERNET_FSDD names the folder of its fsdd.npz.
+Where several sources add up, an element belongs to the one that contributes most, and is not scored where all are
+silent or two contribute about the same. Digits are those of the Free Spoken Digit Dataset (Zohar Jackson and
+contributors, CC BY-SA 4.0), which is not part of this repository: TAGGERNET_FSDD names the folder of its fsdd.npz.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,7 +168,7 @@ def _switched(random: Random, n: int, level: float, steps: int = 64) -> Scenes:
 
 
 def spikes(random: Random, n: int, electrodes: int = 4, steps: int = 24) -> Scenes:
-    """Four electrodes that hear two of five neurons fire once each, perhaps at once; each has its own shape and place."""
+    """Four electrodes hear two of five neurons fire, perhaps at once; each has a shape and a place of its own."""
     fixed = np.random.default_rng(1)
     time = np.arange(10)
     shapes = np.stack(
@@ -257,7 +258,7 @@ def _recordings(bands: int, frames: int) -> Array:
     window, hop = 400, 160  # 50 ms every 20 ms at 8 kHz
     mel = _mel(bands, window // 2 + 1, 8000)
     found = np.zeros((len(offsets) - 1, bands, frames), np.float32)
-    for i, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for i, (begin, end) in enumerate(pairwise(offsets)):
         sound = samples[begin:end].astype(np.float32)
         sound = np.pad(sound, (0, max(0, window - len(sound))))
         pieces = np.lib.stride_tricks.sliding_window_view(sound, window)[::hop][:frames]

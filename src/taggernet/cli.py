@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Union, get_type_hints
 
@@ -149,7 +149,10 @@ def _train_options(source: str, args: list[str]) -> Train:
 
     if source not in RECIPES and _is_file_name(source):
         return _options_for_file(source, parse)
-    return parse(recipe(source))
+    options = parse(recipe(source))
+    if options.scale_by is not None:
+        raise ValueError(f"--scale-by is for a file of your own; the recipe {source} has units of its own")
+    return options
 
 
 def _is_file_name(name: str) -> bool:
@@ -160,11 +163,21 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
     """The options for a user's file; the data type and what follows from it are detected and printed."""
     from taggernet.training import auto_config
 
-    found = auto_config.look(name)
-    options = parse(auto_config.configure(found))
-    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
-        found = auto_config.look(name, options.config.model.kind)
-        options = parse(auto_config.configure(found))
+    def infer() -> Train:
+        """Parse with the defaults for what is known; units of each element are too many numbers for the help."""
+        config = auto_config.configure(found, scale_by)
+        options = parse(replace(config, model=replace(config.model, offsets=(), scales=())))
+        model = options.config.model
+        if config.model.offsets and not model.offsets and (model.offset, model.scale) == (0, 1):
+            model = replace(model, offsets=config.model.offsets, scales=config.model.scales)
+        return replace(options, config=replace(options.config, model=model))
+
+    found, scale_by = auto_config.look(name), None
+    options = infer()
+    kind = options.config.model.kind
+    if (kind, options.scale_by) != (found.survey.kind, None):  # were given, and the other defaults follow from them
+        found, scale_by = found if kind == found.survey.kind else auto_config.look(name, kind), options.scale_by
+        options = infer()
     if os.environ.get("RANK", "0") == "0":
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     return options

@@ -36,6 +36,9 @@ class Train:
     out: Path
     """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
     config: Config
+    scale_by: Literal["element", "array", "none"] | None = None
+    """Your own real data: bring each element to mean 0 and deviation 1 (the default where a scene is one row), or the
+    array as a whole (the default where a scene has more dimensions), or leave x as it is."""
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ def _metadata(model: Tagger, iterations: int) -> dict[str, str]:
     config = model.config
     known = {
         "taggernet": __version__, "shape": list(config.shape), "kind": config.kind, "groups": model.groups,
-        "iterations": iterations, "offset": config.offsets or config.offset, "scale": config.scales or config.scale, "mean": config.mean,
-        "classes": config.classes, "norm": config.norm,
+        "iterations": iterations, "offset": config.offsets or config.offset, "scale": config.scales or config.scale,
+        "mean": config.mean, "classes": config.classes, "norm": config.norm,
     }  # fmt: skip
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
 

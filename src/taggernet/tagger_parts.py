@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from taggernet.config.model import TaggerConfig
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.ladder import LadderMapping
@@ -30,13 +32,15 @@ def mapping_for(config: TaggerConfig) -> LadderMapping:
     )
 
 
-def corruption_for(config: TaggerConfig) -> Corruption:
-    """Bit flips for binary inputs, Gaussian noise for real ones."""
-    return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
+def corruption_for(config: TaggerConfig, noise: Tensor | None = None) -> Corruption:
+    """Bit flips for binary inputs, Gaussian noise for real ones; ``noise`` (S, 1, 1) gives each seed its own."""
+    level = config.noise if noise is None else noise
+    return BitFlip(level) if config.kind == "binary" else GaussianNoise(level)
 
 
-def likelihood_for(config: TaggerConfig) -> Likelihood:
-    """Bernoulli groups for binary inputs, Gaussian groups for real ones."""
+def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelihood:
+    """Bernoulli groups for binary inputs, Gaussian groups for real ones; ``noise`` (S, 1, 1, 1) as above."""
+    level = config.noise if noise is None else noise
     if config.kind == "binary":
-        return BernoulliGroups(config.noise, config.feedback)
-    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance)
+        return BernoulliGroups(level, config.feedback)
+    return GaussianGroups(level, config.delta_z, config.ratio_variance)

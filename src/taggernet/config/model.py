@@ -86,6 +86,11 @@ class TaggerConfig:
             self._set(name, check_numbers(name, getattr(self, name), self.elements, RANGES[name[:-1]]))
         if bool(self.offsets) != bool(self.scales):
             raise ValueError("offsets and scales belong together: give both, or neither")
+        if self.offsets and (self.offset, self.scale) != (0, 1):
+            raise ValueError(
+                f"offset={self.offset} and scale={self.scale} were given beside offsets and scales of each element: "
+                "set offsets and scales to (), or leave the others out"
+            )
         if self.class_widths and not self.classes:
             raise ValueError(f"class_widths={self.class_widths} needs classes: set classes, e.g. 10")
         if self.class_input != "features" and not self.class_widths:

@@ -5,7 +5,7 @@
 Each setting is a field of the configuration and an option of ``taggernet train``. The rules:
 
     kind       binary where every value is 0 or 1, else real
-    units      real: mean 0 and standard deviation 1 (values already within [0, 1] stay as they are)
+    units      real: mean 0 and standard deviation 1, of each element where a scene is one row, else of the whole array
     widths     w, w/2, w/4 with w = min(5 N, 10 sqrt(n), 3000): the paper's proportions, smaller for few scenes
     norm       layer: groups form sooner than with batch (TextureMNIST is the exception), and no scene depends on others
     noise      binary: bits flip with 0.2; real: 0.6 standard deviations, as 0.2 is on TextureMNIST
@@ -22,11 +22,14 @@ import math
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
-from taggernet.config.validate import MAX_ELEMENTS
+from taggernet.config.validate import MAX_ELEMENTS, check_choice
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.training.datasets import IN_MEMORY
@@ -34,6 +37,11 @@ from taggernet.training.datasets import IN_MEMORY
 ENDINGS = (".npz", ".npy", ".h5", ".hdf5")
 FEWEST = 20
 HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
+ScaleBy = Literal["element", "array", "none"]
+MOST_UNITS = 10_000
+"""Elements that may have units of their own: they are kept in config.json."""
+NOISE, V_START = 0.6, 0.25
+"""Real: noise in standard deviations, and v at the start as a share of the variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,8 @@ def choices(config: Config) -> str:
     """The inferred settings, in one line."""
     model, adam = config.model, config.optimiser
     units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
+    if model.offsets:
+        units = "each element of x scaled to mean 0 and deviation 1, "
     return (
         f"{units}K={config.groups}, widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
@@ -89,12 +99,12 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
     return Found(name, own, found)
 
 
-def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Config:
+def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None, scale_by: ScaleBy | None = None) -> Config:
     """A configuration for your own data; change fields with ``dataclasses.replace`` and pass it to ``train``."""
-    return configure(look(data, kind))
+    return configure(look(data, kind), scale_by)
 
 
-def configure(found: Found) -> Config:
+def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
     """Apply the rules listed at the top of this module."""
     data, s = found.data, found.survey
     n, elements = len(data), math.prod(data.shape)
@@ -104,7 +114,7 @@ def configure(found: Found) -> Config:
     updates = min(50_000, max(2_000, 100 * train // batch))
     widths, classes = _widths(elements, n), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
-    model = model_for(s, data.shape, widths, classes)
+    model = model_for(s, data.shape, widths, classes, scale_by)
     return Config(
         recipe=Path(found.name).name,
         model=model,
@@ -125,26 +135,46 @@ def configure(found: Found) -> Config:
     )
 
 
-def model_for(s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int) -> TaggerConfig:
-    """The model for data of this kind and range."""
+def model_for(
+    s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int, scale_by: ScaleBy | None = None
+) -> TaggerConfig:
+    """The model for data of this kind and spread."""
     if s.kind == "binary":
+        if scale_by not in (None, "none"):
+            raise ValueError(f"scale_by={scale_by!r} was given, but x is binary and is not scaled: leave it out")
         return TaggerConfig(shape, "binary", widths, classes, norm="layer", noise=0.2, mean=s.mean)
-    if s.low >= 0 and s.high <= 1:
-        noise = float(f"{0.6 * s.deviation:.3g}")
-        v = max(1e-4, s.deviation**2 / 4)
-        return TaggerConfig(shape, "real", widths, classes, norm="layer", noise=noise, mean=s.mean, v_start=v)
+    spread = s.deviation if scale_by == "none" else 1.0
     return TaggerConfig(
         shape,
         "real",
         widths,
         classes,
-        norm="layer",
-        noise=0.6,
-        mean=0.0,
-        v_start=0.25,
-        offset=s.mean,
-        scale=s.deviation,
+        norm="batch",
+        noise=float(f"{NOISE * spread:.3g}"),
+        mean=s.mean if scale_by == "none" else 0.0,
+        v_start=max(1e-6, V_START * spread**2),
+        **_units(s, shape, scale_by),
     )
+
+
+def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[str, Any]:
+    """Offset and scale, so that results do not depend on the user's units."""
+    check_choice("scale_by", scale_by or "array", get_args(ScaleBy))
+    if scale_by is None:
+        scale_by = "element" if len(shape) == 1 and s.means.size <= MOST_UNITS else "array"
+    if scale_by == "none":
+        return {}
+    if scale_by == "array":
+        return {"offset": s.mean, "scale": s.deviation}
+    if s.means.size > MOST_UNITS:
+        raise ValueError(
+            f"scale_by='element' was given, but a scene has {s.means.size:,} elements, more than {MOST_UNITS:,}: "
+            "scale x yourself, or choose 'array'"
+        )
+    # An element that never changes keeps its unit.
+    still = s.deviations <= 1e-7 * (abs(s.means) + s.deviations.max())
+    scales = np.where(still, 1.0, s.deviations)
+    return {"offsets": tuple(s.means.tolist()), "scales": tuple(scales.tolist())}
 
 
 def _widths(elements: int, n: int) -> tuple[int, ...]:
