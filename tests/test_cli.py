@@ -121,6 +121,19 @@ def test_data_writes_a_file_that_loads(suffix: str, tmp_path: Path, capsys: pyte
     assert len(data.load(out)) == 5
 
 
+def test_data_writes_scenes_in_colour(tmp_path: Path) -> None:
+    options = ["--n", "3", "--size", "16", "--objects", "3", "--variant", "texture"]
+    assert main(["data", "sprites", "--out", str(tmp_path / "sprites.npz"), *options]) == 0
+    expected = data.sprites(3, objects=3, size=16, variant="texture")
+    with np.load(tmp_path / "sprites.npz") as found:
+        assert np.array_equal(found["x"], expected.x)
+        assert np.array_equal(found["groups"], expected.groups)
+    assert main(["data", "tetrominoes", "--out", str(tmp_path / "pieces.npz"), "--n", "2"]) == 0
+    with np.load(tmp_path / "pieces.npz") as found:
+        assert np.array_equal(found["x"], data.tetrominoes(2).x)
+    assert status(["data", "tetrominoes", "--out", str(tmp_path / "no.npz"), "--min-objects", "2"]) == 2
+
+
 @pytest.mark.parametrize("command", ["", "--help", "-h"])
 def test_help_lists_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(command) == 0

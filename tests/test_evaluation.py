@@ -200,6 +200,22 @@ def test_agreement(name: str) -> None:
         np.testing.assert_allclose(found.metrics()[metric], expected.mean(-1), atol=1e-7, err_msg=metric)
 
 
+@pytest.mark.parametrize("background", [0, 1])
+def test_agreement_without_the_background(background: int) -> None:
+    _, given, found = evaluated("real, layer")
+    assert found.ari_foreground is None
+    assert "ari_foreground" not in found.metrics()
+    known = replace(found, scenes=replace(given, background=background))
+    assert given.groups is not None
+    true = given.groups.reshape(SCENES, N)
+    assert known.ari_foreground is not None
+    for s, i, b in np.ndindex(SEEDS, T, SCENES):
+        objects = true[b] > background
+        expected = adjusted_rand_score(true[b][objects], found.labels[s, i, b].numpy()[objects])
+        assert known.ari_foreground[s, i, b] == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(known.metrics()["ari_foreground"], known.ari_foreground.mean(-1))
+
+
 @pytest.mark.parametrize("digits", [1, 2])
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("binary")])
 def test_class_error(name: str, digits: int) -> None:

@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | explore | export | data.
+"""The command line: taggernet demo | train | evaluate | group | explore | export | data.
 
 A user's mistake is one or two lines on stderr and exit status 2; --debug shows the traceback. Nothing heavy is imported
 before a command runs, so that --help answers at once.
@@ -20,7 +20,7 @@ from typing import Annotated, Any, Union, get_type_hints
 import tyro
 
 from taggernet._version import __version__
-from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Train
+from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Train
 from taggernet.config.run import Config
 from taggernet.errors import describe_error, one_line_warnings
 from taggernet.recipes import RECIPES, recipe
@@ -144,8 +144,9 @@ def _train_options(source: str, args: list[str]) -> Train:
     """The options of train, whose defaults are those of the recipe or follow from the user's file."""
 
     def parse(config: Config) -> Train:
-        options: Train = _parse(["train", source, *args], Train(source, Path("runs") / Path(source).stem, config))
-        return options
+        words, out = ["train", source, *args], Path("runs") / Path(source).stem
+        options: Train = _parse(words, Train(source, out, config))
+        return _finetuned(options, config, words) if options.finetune else options
 
     if source not in RECIPES and _is_file_name(source):
         return _options_for_file(source, parse)
@@ -153,6 +154,16 @@ def _train_options(source: str, args: list[str]) -> Train:
     if options.scale_by is not None:
         raise ValueError(f"--scale-by is for a file of your own; the recipe {source} has units of its own")
     return options
+
+
+def _finetuned(options: Train, config: Config, words: list[str]) -> Train:
+    """The options again, with defaults that follow from the model to start from."""
+    from taggernet.training.finetune import finetune
+
+    if options.config.start_from:
+        raise ValueError("--finetune and --start-from both name weights to start from: give one of them")
+    found: Train = _parse(words, Train(options.source, options.out, finetune(config, options.finetune)))
+    return found
 
 
 def _is_file_name(name: str) -> bool:
@@ -163,6 +174,7 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
     """The options for a user's file; the data type and what follows from it are detected and printed."""
     from taggernet.training import auto_config
 
+<<<<<<< HEAD
     def infer() -> Train:
         """Parse with the defaults for what is known; units of each element are too many numbers for the help."""
         config = auto_config.configure(found, scale_by)
@@ -179,6 +191,14 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
         found, scale_by = found if kind == found.survey.kind else auto_config.look(name, kind), options.scale_by
         options = infer()
     if os.environ.get("RANK", "0") == "0":
+=======
+    found = auto_config.look(name)
+    options = parse(auto_config.configure(found))
+    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
+        found = auto_config.look(name, options.config.model.kind)
+        options = parse(auto_config.configure(found))
+    if _is_first_process():
+>>>>>>> main
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     return options
 
@@ -216,6 +236,20 @@ def _evaluate(options: Evaluate) -> None:
         write_json(options.json, record)
 
 
+def _group(options: Group) -> None:
+    from taggernet.group_file import group_file
+
+    given = {name: value for name, value in vars(options).items() if name not in ("model", "data", "out")}
+    written = group_file(options.model, options.data, options.out, **given)
+    if _is_first_process():
+        print(f"the groups are in {written}")
+
+
+def _is_first_process() -> bool:
+    """Of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _data(options: Data) -> None:
     from taggernet import data
     from taggernet.fileio import make_folder
@@ -224,12 +258,19 @@ def _data(options: Data) -> None:
         raise ValueError(f"--out {options.out} must end in .npz or .h5")
     _check_new(options.out, "--out", options.overwrite)
     make_folder(options.out.parent)
-    if options.name == "shapes":
-        count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
-        scenes = data.shapes(count, options.seed, options.objects, split=options.split)
-    else:
+    if options.name.startswith("texture"):
         digits = int(options.name[-1])
         scenes = data.texture_mnist(digits, options.split, options.seed, n=options.n, depth=options.depth)
+    else:
+        count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
+        given: dict[str, Any] = {"objects": options.objects, "min_objects": options.min_objects, "size": options.size}
+        if options.name == "sprites":
+            given["variant"] = options.variant
+        make: Any = {"shapes": data.shapes, "tetrominoes": data.tetrominoes, "sprites": data.sprites}[options.name]
+        if options.name == "tetrominoes" and given.pop("min_objects") is not None:
+            raise ValueError("--min-objects was given, but every scene of tetrominoes has --objects: leave it out")
+        chosen = {name: value for name, value in given.items() if value is not None}
+        scenes = make(count, options.seed, split=options.split, **chosen)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
 
@@ -266,6 +307,7 @@ COMMANDS: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "demo": (Demo, _demo),
     "train": (Train, _train),
     "evaluate": (Evaluate, _evaluate),
+    "group": (Group, _group),
     "explore": (Explore, _explore),
     "export": (Export, _export),
     "data": (Data, _data),

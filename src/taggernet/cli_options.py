@@ -39,6 +39,9 @@ class Train:
     scale_by: Literal["element", "array", "none"] | None = None
     """Your own real data: bring each element to mean 0 and deviation 1 (the default where a scene is one row), or the
     array as a whole (the default where a scene has more dimensions), or leave x as it is."""
+    finetune: str = ""
+    """Start from this model and keep its network, units, K and T: a shipped name, the folder of a model or a run (its
+    best seed), or a Hub id."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,40 @@ class Evaluate:
 
 
 @dataclass(frozen=True)
-class Data:
-    """Write one of the paper's data sets to a file."""
+class Group:
+    """Group the scenes of a file and write labels, masks and reconstructions to another; goes on if it was killed."""
 
-    name: Annotated[Literal["shapes", "texture-mnist-1", "texture-mnist-2"], tyro.conf.Positional]
+    model: Annotated[str, tyro.conf.Positional]
+    """A shipped model's name, the folder of a model or a run (its best seed), or a Hub id."""
+    data: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+    """A .npz, .npy or .h5 file with x (n, ...); it may be larger than the memory."""
+    out: Path
+    """A .npz or .h5 file. Parts are collected in OUT.parts beside it, which is removed at the end."""
+    arrays: tuple[Literal["labels", "masks", "reconstructions", "class_probabilities"], ...] = ()
+    """What to write; by default all that the model has."""
+    groups: int | None = None
+    """K; the model's own by default."""
+    iterations: int | None = None
+    """T; the model's own by default."""
+    seed: int = 0
+    """Seed of the random start of the masks."""
+    batch_size: int = 100
+    """Scenes at a time; only BatchNorm without frozen statistics depends on it."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    overwrite: bool = False
+    """Replace the file if it exists."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Write a generated data set to a file."""
+
+    name: Annotated[
+        Literal["shapes", "texture-mnist-1", "texture-mnist-2", "tetrominoes", "sprites"], tyro.conf.Positional
+    ]
     """Which data set."""
     out: Path
     """A .npz or .h5 file."""
@@ -79,8 +112,14 @@ class Data:
     """How many scenes; by default the split's own size (50,000, 10,000, 10,000)."""
     seed: int = 0
     """Seed of the data set."""
-    objects: int = 3
-    """Shapes: objects per scene."""
+    objects: int | None = None
+    """Shapes, tetrominoes: objects per scene, by default 3; sprites: the most per scene, by default 5."""
+    min_objects: int | None = None
+    """Shapes, sprites: fewest objects per scene; by default 2 for sprites, as many as --objects for shapes."""
+    size: int | None = None
+    """Shapes, tetrominoes, sprites: height and width of a scene; by default 20, 35, 64."""
+    variant: Literal["colour", "one-colour", "texture"] = "colour"
+    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
     depth: Literal["up-left", "random"] = "up-left"
     """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
     overwrite: bool = False

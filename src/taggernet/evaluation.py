@@ -22,7 +22,7 @@ from torch.func import functional_call
 
 from taggernet.arrays import Array
 from taggernet.data import Scenes
-from taggernet.metrics import classification_error
+from taggernet.metrics import classification_error, foreground_adjusted_rand_index
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
 from taggernet.rng import Key
@@ -87,6 +87,11 @@ class Evaluation:
     def ari(self) -> Float[Array, "S T n"] | None:
         return self._agreements.get("ari")
 
+    @property
+    def ari_foreground(self) -> Float[Array, "S T n"] | None:
+        """Of the objects alone; None where no group is known to be the background."""
+        return self._agreements.get("ari_foreground")
+
     @cached_property
     def error(self) -> Float[Array, "S T labelled"] | None:
         """Top-1 for one class per scene, top-2 for two; None without classes or labels."""
@@ -105,6 +110,7 @@ class Evaluation:
             "ami": self.ami,
             "ami_arithmetic": self.ami_arithmetic,
             "ari": self.ari,
+            "ari_foreground": self.ari_foreground,
             "error": self.error,
             "error_first": first,
             "error_second": second,
@@ -113,12 +119,18 @@ class Evaluation:
 
     @cached_property
     def _agreements(self) -> dict[str, Array]:
-        """AMI with both normalisers, and ARI; empty without true groups."""
+        """AMI with both normalisers, ARI and, with a background, ARI without it; empty without true groups."""
         if self.scenes.groups is None:
             return {}
         seeds, _, n, _ = self.labels.shape
         true = torch.from_numpy(np.ascontiguousarray(self.scenes.groups)).reshape(n, -1).to(self.labels.device)
-        scores = [agreements(true.repeat(seeds, 1), labels.flatten(0, 1)) for labels in self.labels.unbind(1)]
+        true = true.repeat(seeds, 1)
+        scores = [agreements(true, labels.flatten(0, 1)) for labels in self.labels.unbind(1)]
+        if self.scenes.background is not None:
+            for score, labels in zip(scores, self.labels.unbind(1), strict=True):
+                score["ari_foreground"] = foreground_adjusted_rand_index(
+                    true, labels.flatten(0, 1), self.scenes.background
+                )
         return {
             name: np.stack([score[name].reshape(seeds, n).cpu().numpy() for score in scores], axis=1)
             for name in scores[0]

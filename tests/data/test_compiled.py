@@ -13,6 +13,7 @@ import pytest
 PROGRAM = """
 import torch
 from taggernet.data import fixture_digits, fresh_shapes, fresh_texture_mnist, placements, texture_bank
+from taggernet.data import fresh_sprites, fresh_tetrominoes
 from taggernet.rng import Key
 
 table, bank = placements(), texture_bank()
@@ -30,8 +31,18 @@ def one_digit(word, start):
 def two_digits(word, start):
     return fresh_texture_mnist(Key(word), images, labels, bank, 4, 2, start=start)
 
+def tetrominoes(word, start):
+    return fresh_tetrominoes(Key(word), 4, size=14, start=start)
+
+def sprites(word, start):
+    return fresh_sprites(Key(word), 4, size=16, start=start)
+
+def textured_sprites(word, start):
+    return fresh_sprites(Key(word), 4, size=16, start=start, variant="texture")
+
 word, start = Key.of([1, 2]).word, torch.tensor(16)
-for function in (shapes, shapes_from_a_table, one_digit, two_digits):
+functions = (shapes, shapes_from_a_table, one_digit, two_digits, tetrominoes, sprites, textured_sprites)
+for function in functions:
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")(word, start)
     for one, other in zip(compiled, function(word, start), strict=True):
         assert torch.allclose(one, other), function

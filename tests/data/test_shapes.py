@@ -112,6 +112,20 @@ def test_splits_are_streams_of_their_own_and_n_only_lengthens() -> None:
     assert not np.array_equal(shapes(200, 4).x, drawn["train"])
 
 
+def test_a_random_number_of_objects_leaves_out_the_last_ones() -> None:
+    some, all_of_them = shapes(2000, 5, objects=4, min_objects=1), shapes(2000, 5, objects=4)
+    counts = some.details["counts"]
+    assert np.array_equal(np.unique(counts), [1, 2, 3, 4])
+    assert abs(np.bincount(counts)[1:] / 2000 - 0.25).max() < 0.04
+    assert np.array_equal(some.details["rows"], all_of_them.details["rows"])
+    for i in range(100):
+        places = (some.details[name][i, : counts[i]] for name in ("kinds", "rows", "cols"))
+        assert np.array_equal(some.x[i], paint_by_hand(*places, 20, "paper").sum(0) > 0)
+    x, groups = fresh_shapes(Key.of(5).fold("shapes", "train"), 50, 4, min_objects=1)
+    assert np.array_equal(x.numpy(), some.x[:50].reshape(50, -1))
+    assert np.array_equal(groups.numpy(), some.groups[:50].reshape(50, -1))
+
+
 def test_fresh_shapes_are_the_same_scenes() -> None:
     x, groups = fresh_shapes(Key.of(7).fold("shapes", "train"), 300)
     scenes = shapes(300, 7)
@@ -143,6 +157,7 @@ def test_a_batch_of_seeds_and_an_offset_equal_each_seed_alone(seeds: list[int], 
         ({"n": True}, TypeError, "n=True is not an integer"),
         ({"n": 1, "objects": 0}, ValueError, "objects=0"),
         ({"n": 1, "objects": 256}, ValueError, "objects=256 is out of range: give an integer from 1 to 255"),
+        ({"n": 1, "min_objects": 4}, ValueError, "min_objects=4 is out of range: give an integer from 0 to 3"),
         ({"n": 1, "size": 11}, ValueError, "size=11 is out of range: give an integer from 12"),
         (
             {"n": 1, "style": "round"},

@@ -16,7 +16,13 @@ from labellings import ONE, SCORES, noisy_labels
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, mutual_info_score
 
-from taggernet.metrics import adjusted_mutual_information, adjusted_rand_index, ami, contingency
+from taggernet.metrics import (
+    adjusted_mutual_information,
+    adjusted_rand_index,
+    ami,
+    contingency,
+    foreground_adjusted_rand_index,
+)
 
 Labels = NDArray[np.int64]
 AVERAGES = get_args(ami.Average)
@@ -54,6 +60,23 @@ def test_ari_equals_scikit_learn(elements: int, labels: int, groups: int) -> Non
     for unscored in (0, None):
         found = adjusted_rand_index(true, pred, unscored)
         np.testing.assert_allclose(found, sklearn_ari(true, pred, unscored), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("background", [0, 1, 300])
+def test_foreground_ari_equals_scikit_learn_without_background_and_unscored(background: int) -> None:
+    true, pred = noisy_labels(30, 400, 5, 4, seed=background)
+    objects = [(row != 0) & (row != background) for row in true]
+    expected = [adjusted_rand_score(t[k], p[k]) for t, p, k in zip(true, pred, objects, strict=True)]
+    for kind in (np.int64, np.uint8):
+        found = foreground_adjusted_rand_index(true.astype(kind), pred, background)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_foreground_ari_does_not_see_where_the_background_goes() -> None:
+    true = np.array([[1, 1, 1, 1, 2, 2, 3, 3]])
+    for pred in ([0, 0, 0, 0, 1, 1, 2, 2], [1, 1, 2, 2, 1, 1, 2, 2], [3, 4, 5, 6, 1, 1, 2, 2]):
+        assert foreground_adjusted_rand_index(true, np.array([pred]), background=1) == 1
+    assert foreground_adjusted_rand_index(true, np.array([[0, 0, 0, 0, 1, 1, 1, 1]]), background=1) == 0
 
 
 EDGES: dict[str, tuple[list[int], list[int], float]] = {

@@ -16,6 +16,7 @@ from taggernet import data
 from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
 from taggernet.recipes import recipe
+from taggernet.rng import Key
 from taggernet.training import datasets, train
 from taggernet.training.auto_config import config_for
 from taggernet.training.datasets import _labelled_rows, load_split, own_rows, source, training_set
@@ -45,6 +46,36 @@ def test_permuted_scenes_are_the_same_scenes_in_another_order() -> None:
     assert a.groups is not None
     assert b.groups is not None
     assert np.array_equal(a.groups.reshape(5, -1)[:, order], b.groups.reshape(5, -1))
+
+
+COLOURED = {
+    "tetrominoes": DataConfig(name="tetrominoes", train=6, size=14),
+    "sprites": DataConfig(name="sprites", train=6, size=16, objects=4, min_objects=2, variant="texture"),
+}
+
+
+@pytest.mark.parametrize("name", COLOURED)
+def test_the_channels_of_a_position_move_together(name: str) -> None:
+    plain, moved = (load_split(replace(COLOURED[name], permuted=permuted), "train") for permuted in (False, True))
+    positions = moved.shape[0] ** 2
+    order = datasets.permutation(COLOURED[name], positions)
+    x, groups = moved.x.reshape(6, positions, 3), moved.groups
+    assert groups is not None
+    assert plain.groups is not None
+    assert np.array_equal(plain.x.reshape(6, positions, 3)[:, order], x)
+    assert np.array_equal(plain.groups.reshape(6, -1)[:, order], groups.reshape(6, -1))
+
+
+@pytest.mark.parametrize("permuted", [False, True])
+@pytest.mark.parametrize("name", [*COLOURED, "shapes"])
+def test_fresh_scenes_are_those_of_the_generator(name: str, permuted: bool) -> None:
+    config = COLOURED.get(name, DataConfig(train=6, objects=5, min_objects=1))
+    config = replace(config, permuted=permuted)
+    fixed = load_split(config, "train")
+    draw = datasets.fresh_draw(config, torch.device("cpu"))
+    x, classes = draw(Key.of(config.seed).fold(name, "train"), 4, 2)
+    assert classes is None
+    assert np.array_equal(x.numpy(), fixed.x[2:].reshape(4, -1))
 
 
 def test_splits_are_apart_and_whole(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from taggernet.config.run import OptimiserConfig, RuntimeConfig
+from taggernet.training import update_loop
 from taggernet.training.update_loop import Diverged, UpdateLoop
 
 
@@ -75,6 +76,33 @@ def test_stretches_are_bounded(device: str, longest: int, expected: list[int]) -
     loop = Watched(Counting(device=device), 12, longest)
     loop.run_updates()
     assert loop.update.stretches == expected  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_the_time_is_estimated_once_without_the_first_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first stretch takes 100 s, every later one of 5 updates 0.4 s: 1.2 s are measured, then 80 updates remain."""
+    loop = Watched(Counting(device="cpu"), 100)
+    monkeypatch.setattr(
+        update_loop.time, "monotonic", lambda: 100 + 0.08 * (loop.step - 5) if loop.step else 0.0
+    )  # fmt: skip
+    said: list[float] = []
+    monkeypatch.setattr(loop, "announce", said.append)
+    loop.run_updates()
+    assert said == [pytest.approx(80 * 0.08)]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_an_evaluation_can_end_it_early() -> None:
+    class Content(Watched):
+        def evaluate(self) -> float:
+            self.done_early = self.step == 6
+            return super().evaluate()
+
+    loop = Content(Counting(), 20, log_every=4, evaluate_every=3, checkpoint_every=5)
+    loop.run_updates()
+    assert (loop.step, loop.finished) == (6, True)
+    assert loop.logged == [(4, [0, 1, 2, 3]), (6, [4, 5])]
+    assert loop.saved == [5, 6]
 
 
 @pytest.mark.usefixtures("without_typecheck")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.recipes import recipe
 from taggernet.training.validation import check_built_in, check_data
@@ -53,6 +54,21 @@ def test_a_classification_cost_needs_labels() -> None:
 def test_a_built_in_data_set_has_scenes_in_every_split(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}=0 is out of range: give an integer of at least 1"):
         check_built_in(replace(SMALL.data, **{name: 0}))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (DataConfig(name="tetrominoes", size=20), "size=20 is not a multiple of 7"),
+        (DataConfig(name="tetrominoes", size=35, objects=5), "objects=5 is out of range"),
+        (DataConfig(name="sprites", size=9), "size=9 is out of range"),
+        (DataConfig(name="sprites", size=16, objects=3, min_objects=4), "min_objects=4 is out of range"),
+        (DataConfig(min_objects=4), "min_objects=4 is out of range: give an integer from 0 to 3"),
+    ],
+)
+def test_scenes_that_cannot_be_made_are_refused(data: DataConfig, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_built_in(data)
 
 
 def test_objects_that_would_hide_each_other_are_refused() -> None:

@@ -16,7 +16,7 @@ class DataConfig:
     """Where x comes from."""
 
     name: str = "shapes"
-    """shapes, texture-mnist-1, texture-mnist-2, or a .npz, .npy or .h5 file of your own."""
+    """shapes, texture-mnist-1, texture-mnist-2, tetrominoes, sprites, or a .npz, .npy or .h5 file of your own."""
     mode: Literal["fixed", "fresh"] = "fixed"
     """fixed: one data set, shuffled every epoch (the paper); fresh: new scenes at every update."""
     train: int = 50_000
@@ -28,11 +28,15 @@ class DataConfig:
     seed: int = 0
     """Fixes the data set; the same for all seeds of a run."""
     objects: int = 3
-    """Shapes: objects per scene."""
+    """Shapes, tetrominoes, sprites: objects per scene; with min_objects, the most."""
+    min_objects: int = 0
+    """Shapes, sprites: fewest objects per scene, whose number is then random; 0: every scene has ``objects``."""
     size: int = 20
-    """Shapes: height and width of a scene."""
+    """Shapes, tetrominoes, sprites: height and width of a scene."""
     style: str = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
+    variant: Literal["colour", "one-colour", "texture"] = "colour"
+    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
     digits: Literal["mnist", "fixture"] = "mnist"
     """TextureMNIST: the digits; fixture: a few hundred bundled digits, for a toy run."""
     depth: Literal["up-left", "random"] = "up-left"
@@ -85,6 +89,9 @@ class OptimiserConfig:
     """Adam's beta2."""
     eps: float = 1e-8
     """Adam's epsilon."""
+    patience: int = 0
+    """Your own data: stop early once groups have formed and this many evaluations in a row made neither the cost nor
+    the agreement of random starts better; 0: never."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -199,8 +206,10 @@ def differing_fields(ours: Any, theirs: Any, prefix: str = "") -> list[str]:
 
 
 def is_longer(ours: Config, theirs: Config) -> bool:
-    """Whether ours is theirs with more updates and nothing else: a run that can be resumed to become longer."""
-    return differing_fields(ours, theirs) == ["optimiser.updates"] and ours.optimiser.updates > theirs.optimiser.updates
+    """Whether ours is theirs with more updates or another patience and nothing else: a run that can be resumed."""
+    differing = set(differing_fields(ours, theirs))
+    more = ours.optimiser.updates >= theirs.optimiser.updates
+    return bool(differing) and differing <= {"optimiser.updates", "optimiser.patience"} and more
 
 
 RETIRED: dict[str, object] = {"weight_decay": 0.0}

@@ -51,12 +51,13 @@ RANGES: dict[str, Range] = {
     "norm_eps": Range(0, LARGEST), "offset": Range(-1e30, 1e30), "scale": Range(1e-30, 1e30),
     "frozen_iterations": Range(0, MAX_ITERATIONS),
     # data
-    "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "size": _SOME, "labels": _COUNT,
+    "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "min_objects": Range(0, 255),
+    "size": _SOME, "labels": _COUNT,
     # the optimiser
     "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _NOT_NEGATIVE,
     "clip": _NOT_NEGATIVE, "ema": _BELOW_ONE, "v_rate": _NOT_NEGATIVE,
     "lower_layers": _COUNT, "lower_rate": _NOT_NEGATIVE, "beta1": _BELOW_ONE, "beta2": _BELOW_ONE,
-    "eps": _NOT_NEGATIVE,
+    "eps": _NOT_NEGATIVE, "patience": _COUNT,
     # how to run it
     "log_every": _SOME, "evaluate_every": _COUNT, "evaluate_scenes": _COUNT, "checkpoint_every": _COUNT,
     "resident": _COUNT,

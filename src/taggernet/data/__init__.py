@@ -3,6 +3,8 @@
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import Scenes, infer_kind, labelled_subset, load
 from taggernet.data.shapes import Placements, coincident, fresh_shapes, placements, shapes
+from taggernet.data.sprites import fresh_sprites, sprites
+from taggernet.data.tetrominoes import fresh_tetrominoes, tetrominoes
 from taggernet.data.textures import fresh_texture_mnist, texture_bank, texture_mnist
 
 __all__ = [
@@ -11,6 +13,8 @@ __all__ = [
     "coincident",
     "fixture_digits",
     "fresh_shapes",
+    "fresh_sprites",
+    "fresh_tetrominoes",
     "fresh_texture_mnist",
     "infer_kind",
     "labelled_subset",
@@ -18,6 +22,8 @@ __all__ = [
     "mnist",
     "placements",
     "shapes",
+    "sprites",
+    "tetrominoes",
     "texture_bank",
     "texture_mnist",
 ]

@@ -3,10 +3,10 @@
 Every data set of this package is a ``Scenes``; ``Scenes.of`` makes one of a user's own arrays and is the
 border at which they are checked. Inside, the arrays are trusted.
 
-    n scenes · *shape the shape of one scene, e.g. (20, 20)
+    n scenes · *shape the shape of one scene's positions, e.g. (20, 20) · C channels, e.g. 3 of a colour picture
 
-    x        (n, *shape)   uint8 of 0 and 1 when binary, float32 when real
-    groups   (n, *shape)   true group of each element, counted from 1; 0 = unscored
+    x        (n, *shape)   uint8 of 0 and 1 when binary, float32 when real; (n, *shape, C) with channels
+    groups   (n, *shape)   true group of each position, counted from 1; 0 = unscored
     classes  (n,) or (n, c)  true class(es) of each scene; -1 = no label
 """
 
@@ -43,6 +43,10 @@ class Scenes:
     classes: Array | None = None
     kind: Kind = "binary"
     details: Mapping[str, Array] = field(default_factory=dict)
+    channels: int = 1
+    """Numbers per position; more than one are the last axis of x."""
+    background: int | None = None
+    """The number of the group that is the background, 0 where it is not scored; None: none is, or nobody knows."""
 
     @classmethod
     def of(
@@ -82,12 +86,14 @@ class Scenes:
             classes=pick(self.classes),
             kind=self.kind,
             details={name: array[index] for name, array in self.details.items()},
+            channels=self.channels,
+            background=self.background,
         )
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one scene."""
-        return tuple(self.x.shape[1:])
+        """The shape of one scene's positions."""
+        return tuple(self.x.shape[1:] if self.channels == 1 else self.x.shape[1:-1])
 
     @property
     def labelled(self) -> Array:

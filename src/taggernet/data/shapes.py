@@ -63,7 +63,7 @@ _PICTURES = {
 STYLES = tuple(_PICTURES)
 KINDS = ("square", "triangle up", "triangle down")
 
-_KIND, _ROW, _COL = range(3)  # sub-streams; numbers, as a compiled step cannot hash names
+_KIND, _ROW, _COL, _COUNT = range(4)  # sub-streams; numbers, as a compiled step cannot hash names
 _TABLES: dict[tuple[int, str, str], Placements] = {}
 
 
@@ -131,13 +131,24 @@ def draw_shapes(
     return kinds, rows, cols
 
 
-def paint_shapes(kinds: Tensor, rows: Tensor, cols: Tensor, table: Placements) -> tuple[Tensor, Tensor]:
-    """x and groups, each uint8 (..., N), of objects (..., J)."""
+def draw_counts(key: Key, n: int, objects: int, min_objects: int, start: int | Tensor = 0) -> Tensor | None:
+    """How many objects scenes start .. start+n-1 have, (*key, n); None where all have as many."""
+    if not min_objects:
+        return None
+    return min_objects + key.fold(_COUNT).integers(objects - min_objects + 1, n, start=start)
+
+
+def paint_shapes(
+    kinds: Tensor, rows: Tensor, cols: Tensor, table: Placements, count: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """x and groups, each uint8 (..., N), of objects (..., J); of ``count`` (...) objects the rest are left out."""
     index = table.first[kinds] + rows * table.cols[kinds] + cols
     cover = torch.zeros((), dtype=torch.uint8, device=index.device)
     owner = torch.zeros((), dtype=torch.uint8, device=index.device)
     for number, placed in enumerate(index.unbind(-1), start=1):
         mask = table.masks[placed]
+        if count is not None:
+            mask = mask * (count >= number)[..., None]
         cover = cover + mask
         owner = owner + mask * number  # may wrap round where several cover, but is not used there
     return (cover > 0).to(torch.uint8), owner * (cover == 1)
@@ -151,6 +162,7 @@ def fresh_shapes(
     start: int | Tensor = 0,
     *,
     style: str = "paper",
+    min_objects: int = 0,
     table: Placements | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, on its device: x and groups, uint8 (*key, n, N).
@@ -160,22 +172,32 @@ def fresh_shapes(
     """
     if table is None:
         table = _cached_placements(size, style, str(key.word.device))
-    return paint_shapes(*draw_shapes(key, n, objects, table, start), table)
+    count = draw_counts(key, n, objects, min_objects, start)
+    return paint_shapes(*draw_shapes(key, n, objects, table, start), table, count)
 
 
 @one_thread()
 def shapes(
-    n: int, seed: int = 0, objects: int = 3, size: int = 20, *, style: str = "paper", split: str = "train"
+    n: int,
+    seed: int = 0,
+    objects: int = 3,
+    size: int = 20,
+    *,
+    style: str = "paper",
+    min_objects: int = 0,
+    split: str = "train",
 ) -> Scenes:
-    """n scenes of ``objects`` shapes on a canvas of ``size`` x ``size``.
+    """n scenes of ``objects`` shapes, or of ``min_objects`` to ``objects``, on a canvas of ``size`` x ``size``.
 
     ``style`` is 'paper' (outlines, made for size 20) or 'small' (solid and smaller, made for two objects on
     size 10). The splits 'train', 'valid' and 'test' are independent streams of the seed, and a smaller n is
     the beginning of a larger one. ``details`` holds kinds, rows and cols, each (n, objects): the kind as an
-    index into ``KINDS`` and the place of its top left corner.
+    index into ``KINDS`` and the place of its top left corner; with ``min_objects`` also counts (n,), beyond which
+    objects are left out.
     """
     check_count("n", n, low=1)
     check_count("objects", objects, low=1, high=255)
+    check_count("min_objects", min_objects, low=0, high=objects)
     check_choice("split", split, SPLITS)
     check_choice("style", style, STYLES)
     table = placements(size, style)
@@ -184,15 +206,21 @@ def shapes(
 
     x = np.empty((n, size * size), dtype=np.uint8)
     groups = np.empty_like(x)
-    details = {name: np.empty((n, objects), dtype=np.int16) for name in ("kinds", "rows", "cols")}
+    details: dict[str, Array] = {name: np.empty((n, objects), dtype=np.int16) for name in ("kinds", "rows", "cols")}
+    counts = np.full(n, objects, np.int16)
     chunk = 2048  # stays within a CPU's cache
     for begin in range(0, n, chunk):
         part = slice(begin, min(begin + chunk, n))
         drawn = draw_shapes(key, part.stop - begin, objects, table, start=begin)
         for name, values in zip(details, drawn, strict=True):
             details[name][part] = values.numpy()
-        painted, owner = paint_shapes(*drawn, table)
+        count = draw_counts(key, part.stop - begin, objects, min_objects, begin)
+        if count is not None:
+            counts[part] = count.numpy()
+        painted, owner = paint_shapes(*drawn, table, count)
         x[part], groups[part] = painted.numpy(), owner.numpy()
+    if min_objects:
+        details["counts"] = counts
     shape = (n, size, size)
     return Scenes(x.reshape(shape), groups.reshape(shape), kind="binary", details=details)
 

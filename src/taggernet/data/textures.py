@@ -195,7 +195,7 @@ def texture_mnist(
         groups[part] = owner.numpy().reshape(-1, SIDE, SIDE)
         if classes is not None and label is not None:
             classes[part] = label.numpy()
-    return Scenes(x, groups, classes, kind="real")
+    return Scenes(x, groups, classes, kind="real", background=1)
 
 
 def _part_of_pool(split: str, digits: int) -> tuple[int, int]:

@@ -62,6 +62,19 @@ def adjusted_rand_index(true: ArrayT, pred: AnyArray, unscored: int | None = 0) 
     return like(true, torch.cat(scores))
 
 
+def foreground_adjusted_rand_index(true: ArrayT, pred: AnyArray, background: int = 0) -> ArrayT:
+    """The adjusted Rand index of what is not background (FG-ARI), the usual figure for scenes of objects.
+
+    ``background`` is its true label; elements of label 0, unscored everywhere, are left out as well. Where a model puts
+    the background does not matter, nor does background in an object's group. Arguments and result are otherwise those
+    of ``adjusted_mutual_information``.
+    """
+    true_labels, pred_labels = check_labels(true, pred, background)
+    objects = true_labels.long()
+    objects = objects.masked_fill(objects == background, 0)
+    return like(true, torch.cat([_ari(block) for block in contingencies(objects, pred_labels, 0)]))
+
+
 def _ami(counts: Contingency, averages: tuple[Average, ...]) -> list[Float64[Tensor, "B"]]:
     """A score per normaliser; what costs most, the expectation by chance, is the same for all."""
     elements, true_sizes, pred_sizes = counts.elements, counts.true_sizes, counts.pred_sizes

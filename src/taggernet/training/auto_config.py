@@ -12,7 +12,8 @@ Each setting is a field of the configuration and an option of ``taggernet train`
     v          starts at a quarter of the data's variance: an update moves it little, so that only a long training would
                bring down the paper's 2.4
     discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
-    training   100 passes over the data, 2,000 to 50,000 updates of up to 100 scenes, a cosine schedule
+    training   100 passes over the data, 2,000 to 50,000 updates of up to 100 scenes, a cosine schedule; it stops early
+               once groups have formed and 4 evaluations, a fifth of the updates, made neither cost nor agreement better
     K          4 as in the paper; with true groups, as many as a scene has at most (2 to 8)
 """
 
@@ -126,8 +127,9 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
             schedule="cosine",
             warmup=updates // 40,
             clip=1.0,
+            patience=4,
         ),
-        runtime=RuntimeConfig(evaluate_every=updates // 4, checkpoint_every=updates // 10),
+        runtime=RuntimeConfig(evaluate_every=updates // 20, checkpoint_every=updates // 10),
         groups=groups,
         test_groups=groups,
         discount=0.3,

@@ -13,11 +13,14 @@ from taggernet.arrays import Array
 from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, LazyRows, open_data
+from taggernet.data.sprites import sprite_table
+from taggernet.data.tetrominoes import piece_table
 from taggernet.rng import Key
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
 from taggernet.training.streaming import StreamedRows, StreamedSource
 
-BUILT_IN = ("shapes", "texture-mnist-1", "texture-mnist-2")
+DIGITS = ("texture-mnist-1", "texture-mnist-2")
+BUILT_IN = ("shapes", *DIGITS, "tetrominoes", "sprites")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
 FREEZE_ON = 2_000
@@ -35,7 +38,17 @@ def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Sc
         return permute_elements(scenes, config) if config.permuted else scenes
     count = {"train": config.train, "valid": config.valid, "test": config.test}[name]
     if config.name == "shapes":
-        scenes = data.shapes(count, config.seed, config.objects, config.size, style=config.style, split=name)
+        scenes = data.shapes(
+            count, config.seed, config.objects, config.size, style=config.style, min_objects=config.min_objects,
+            split=name,
+        )  # fmt: skip
+    elif config.name == "tetrominoes":
+        scenes = data.tetrominoes(count, config.seed, config.objects, config.size, split=name)
+    elif config.name == "sprites":
+        scenes = data.sprites(
+            count, config.seed, config.objects, config.size, min_objects=config.min_objects or config.objects,
+            variant=config.variant, split=name,
+        )  # fmt: skip
     else:
         images, labels = digits_of(config, name)
         scenes = data.texture_mnist(
@@ -93,12 +106,13 @@ def permutation(config: DataConfig, elements: int) -> np.ndarray[tuple[int], np.
 
 
 def permute_elements(scenes: Scenes, config: DataConfig) -> Scenes:
-    shape = scenes.x.shape
-    order = permutation(config, int(np.prod(shape[1:])))
-    moved = scenes.x.reshape(len(scenes), -1)[:, order].reshape(shape)
+    """The channels of a position stay together."""
+    positions = int(np.prod(scenes.shape))
+    order = permutation(config, positions)
+    moved = scenes.x.reshape(len(scenes), positions, -1)[:, order].reshape(scenes.x.shape)
     groups = scenes.groups
     if groups is not None:
-        groups = groups.reshape(len(scenes), -1)[:, order].reshape(shape)
+        groups = groups.reshape(len(scenes), -1)[:, order].reshape(groups.shape)
     return replace(scenes, x=moved, groups=groups)
 
 
@@ -175,27 +189,63 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
 
 def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
-    if config.name == "shapes":
-        table = data.placements(config.size, config.style, device)
-        order = torch.from_numpy(permutation(config, config.size**2)).to(device) if config.permuted else None
+    if config.name not in BUILT_IN:
+        raise ValueError(f"fresh scenes cannot be drawn for {config.name!r}: use data.mode fixed for your own data")
+    draw = _digit_draw(config, device, chosen) if config.name in DIGITS else _object_draw(config, device)
+    if not config.permuted:
+        return lambda *at: _flat(*draw(*at))
+    side = 28 if config.name in DIGITS else config.size
+    order = torch.from_numpy(permutation(config, side**2)).to(device)
 
-        def draw_shapes(key: Key, count: int, first: int) -> tuple[Tensor, None]:
-            x, _ = data.fresh_shapes(key, count, config.objects, config.size, first, table=table)
-            return x if order is None else x[..., order], None
+    def draw_permuted(key: Key, count: int, first: int) -> tuple[Tensor, Tensor | None]:
+        x, classes = draw(key, count, first)
+        return _flat(x[..., order, :], classes)
 
-        return draw_shapes
-    if config.name in BUILT_IN:
-        digits = int(config.name[-1])
-        subset = None if chosen is None else torch.from_numpy(chosen).to(device)
-        images, labels = (torch.from_numpy(a).to(device) for a in digits_of(config, "train"))
-        bank = data.texture_bank(device)
-        order = torch.from_numpy(permutation(config, 28 * 28)).to(device) if config.permuted else None
+    return draw_permuted
 
-        def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
-            x, _, classes = data.fresh_texture_mnist(
-                key, images, labels, bank, count, digits, first, config.depth, subset
+
+def _flat(x: Tensor, classes: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """x (*key, n, P, C) as rows (*key, n, P * C)."""
+    return x.flatten(-2), classes
+
+
+def _object_draw(config: DataConfig, device: torch.device) -> Draw:
+    """Shapes, tetrominoes or sprites, x (*key, n, P, C)."""
+    objects, size, fewest = config.objects, config.size, config.min_objects
+    if config.name == "tetrominoes":
+        pieces = piece_table(size, device)
+        return lambda key, count, first: (
+            data.fresh_tetrominoes(key, count, objects, size, first, table=pieces)[0],
+            None,
+        )
+    if config.name == "sprites":
+        table = sprite_table(size, device)
+
+        def draw_sprites(key: Key, count: int, first: int) -> tuple[Tensor, None]:
+            x, _ = data.fresh_sprites(
+                key, count, objects, size, first, min_objects=fewest or objects, variant=config.variant, table=table
             )
-            return x if order is None else x[..., order], classes.reshape(*x.shape[:-1], digits).long()
+            return x, None
 
-        return draw_textures
-    raise ValueError(f"fresh scenes cannot be drawn for {config.name!r}: use data.mode fixed for your own data")
+        return draw_sprites
+    placed = data.placements(size, config.style, device)
+
+    def draw_shapes(key: Key, count: int, first: int) -> tuple[Tensor, None]:
+        x, _ = data.fresh_shapes(key, count, objects, size, first, min_objects=fewest, table=placed)
+        return x[..., None], None
+
+    return draw_shapes
+
+
+def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None) -> Draw:
+    """TextureMNIST, x (*key, n, P, 1) and classes."""
+    digits = int(config.name[-1])
+    subset = None if chosen is None else torch.from_numpy(chosen).to(device)
+    images, labels = (torch.from_numpy(a).to(device) for a in digits_of(config, "train"))
+    bank = data.texture_bank(device)
+
+    def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
+        x, _, classes = data.fresh_texture_mnist(key, images, labels, bank, count, digits, first, config.depth, subset)
+        return x[..., None], classes.reshape(*x.shape[:-1], digits).long()
+
+    return draw_textures

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -85,6 +85,8 @@ class Records:
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
+        self.kept: list[dict[str, Any]] = []
+        """What a run that is resumed has recorded."""
         self._keep_until(step)
         self._file = open(path, "a")  # noqa: SIM115  lives as long as the run
 
@@ -101,6 +103,7 @@ class Records:
                 kept.append(line + b"\n")
             elif found is None and number < len(lines):
                 warnings.warn(f"line {number} of {self.path} is damaged and was dropped", stacklevel=2)
+        self.kept = [json.loads(line) for line in kept]
         text = b"".join(kept)
         if text != before:
             write_durably(self.path, lambda temporary: temporary.write_bytes(text))
@@ -223,3 +226,38 @@ def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> I
             progress.update(task, completed=step, **values)
 
         yield update
+
+
+@contextmanager
+def row_bar(total: int, enabled: bool) -> Iterator[Callable[[int], None]]:
+    """A bar of rows done, with the time left; where there is no terminal, a line every 30 s and at the end."""
+    console = Console(stderr=True)
+    if not enabled:
+        yield lambda done: None
+        return
+    if console.is_terminal or console.is_jupyter:
+        columns = (
+            TextColumn("[bold]grouping"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("eta"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task("grouping", total=total)
+            yield lambda done: progress.update(task, completed=done)
+        return
+    begin = last = time.monotonic()
+    first: int | None = None
+
+    def line(done: int) -> None:
+        nonlocal first, last
+        now, first = time.monotonic(), done if first is None else first
+        if now - last >= EVERY or done == total:
+            last = now
+            left = (now - begin) * (total - done) / max(1, done - first)
+            console.print(
+                f"{done:,} of {total:,} scenes, {timedelta(seconds=round(left))} left", soft_wrap=True, highlight=False
+            )
+
+    yield line

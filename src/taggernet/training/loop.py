@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from taggernet.arrays import Array
-from taggernet.config.run import Config
+from taggernet.config.run import Config, differing_fields, from_json
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
-from taggernet.evaluation import Metrics, evaluate_weights, stack_weights
-from taggernet.grouping_report import grouping_report
+from taggernet.evaluation import Metrics, evaluate_weights
+from taggernet.grouping_report import GroupingReport, grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
@@ -36,45 +34,21 @@ from taggernet.training.distributed import (
     world,
 )
 from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
+from taggernet.training.finetune import start_weights
 from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
-from taggernet.training.seeds import carry_over, initial_weights, one_seed
+from taggernet.training.result import Run
+from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
+from taggernet.training.stopping import Patience, duration, numbers
 from taggernet.training.update_loop import UpdateLoop
 from taggernet.training.validation import check_data
 
+__all__ = ["Run", "train", "train_to_end"]
+
 REPORTED = 200
 """Validation scenes that the report at the end looks at."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What training leaves: the weights of all seeds and the last metrics on validation."""
-
-    config: Config
-    weights: dict[str, Tensor]
-    step: int
-    seconds: float
-    metrics: Metrics
-    folder: Path | None = None
-    freeze_on: Array | None = None
-    """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
-
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.config.optimiser.updates
-
-    def model(self, index: int = 0) -> Tagger:
-        """The model of the index-th seed, as it is saved."""
-        config = self.config
-        k, t = config.test_groups, config.test_iterations
-        model = one_seed(config.model, self.weights, index, groups=k, iterations=t)
-        if self.freeze_on is None or not self.finished:
-            return model
-        model.to(next(iter(self.weights.values())).device)  # where this is fast
-        model.freeze_statistics(self.freeze_on, k, t, batch_size=max(2, config.optimiser.batch))
-        return model.to("cpu")
 
 
 def train(
@@ -96,14 +70,16 @@ def train(
         ranks = stack.enter_context(world(first_look.type))
         device = pick_device(config.runtime.device, ranks.size, ranks.local_rank)
         check_data(config, scenes)
+        if start is None and config.start_from and not (path and checkpoint.folder_of(path).is_dir()):
+            start = start_weights(config, device)  # before anything is written: the model may not fit
+        if start is not None and any(len(w) != config.seeds for w in start.values()):
+            given = len(next(iter(start.values())))
+            raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
         if path is not None and ranks.main:
             claim = stack.enter_context(run_dir.lock_run(path))
             with claim.writing("the configuration"):
                 run_dir.write_or_check_config(path, config)
         wait_for_all(ranks)
-        if start is not None and any(len(w) != config.seeds for w in start.values()):
-            given = len(next(iter(start.values())))
-            raise ValueError(f"start has the weights of {given} seeds, but seeds={config.seeds}: give one each")
         try:
             return _Training(config, path, device, ranks, scenes, start, claim).run()
         except Exception as problem:
@@ -153,7 +129,9 @@ class _Training(UpdateLoop):
         self.board: TensorBoard | None = None
         self.metrics: Metrics = {}
         """The last on validation."""
-        self.state, unlogged = self._state(start)
+        self.report: GroupingReport | None = None
+        self.patience = Patience(config.optimiser.patience)
+        self.state, unlogged, done_early = self._state(start)
         same_start(self.state.step, ranks, device)
         train_scenes = datasets.training_set(config, scenes)
         self.valid = datasets.load_split(config.data, "valid", scenes)
@@ -185,52 +163,50 @@ class _Training(UpdateLoop):
             buffer=max(config.runtime.log_every, 10),
         )
         super().__init__(update, config.optimiser, config.runtime, self.seeds, ranks)
-        self.unlogged = unlogged
+        self.unlogged, self.done_early = unlogged, done_early
+        if self.reports and self.valid.groups is None:
+            self.metric = "agreement"
         self.model = Tagger(config.model).to(device)
         self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
 
-    def _state(self, start: dict[str, Tensor] | None) -> tuple[TrainState, list[Tensor]]:
-        """Where to begin, and the costs that a checkpoint had not logged yet."""
+    def _state(self, start: dict[str, Tensor] | None) -> tuple[TrainState, list[Tensor], bool]:
+        """Where to begin, the costs that a checkpoint had not logged yet, and whether it was done early."""
         config = self.config
         if self.path is not None:
             found = checkpoint.load_latest(self.path, config, self.device)
             if found is not None:
                 state, record = found
-                self.saved = state.step
+                self.saved, self.patience.since = state.step, record.get("patience_since", 0)
+                done_early = record.get("done_early", False)
+                if done_early and differing_fields(config, from_json(record["config"], "state.json")):
+                    done_early, self.patience.since = False, state.step  # made longer: patience begins anew
                 self.console.print(f"continuing {self.path} after update {state.step}")
-                return state, [torch.tensor(record["unlogged"])] if record.get("unlogged") else []
+                return state, [torch.tensor(record["unlogged"])] if record.get("unlogged") else [], done_early
         weights = initial_weights(config.model, self.seeds, self.device)
         if start is not None or config.start_from:
-            weights = carry_over(weights, self._first_phase() if start is None else start)
-        return TrainState.fresh(weights, ema=config.optimiser.ema > 0), []
-
-    def _first_phase(self) -> dict[str, Tensor]:
-        """The weights to start from, seed by seed if they are a run's; one model starts every seed."""
-        start = Path(self.config.start_from)
-        if run_dir.models_of(start):
-            models = [Tagger.load(start / f"seed-{seed}", self.device) for seed in self.seeds]
-        else:
-            models = [Tagger.from_pretrained(self.config.start_from, self.device)] * len(self.seeds)
-        theirs, ours = models[0].config, self.config.model
-        if theirs.elements != ours.elements or theirs.widths[0] != ours.widths[0]:
-            raise ValueError(
-                f"start_from={self.config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
-                f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
-            )
-        return stack_weights(models)
+            weights = carry_over(weights, start_weights(config, self.device) if start is None else start)
+        return TrainState.fresh(weights, ema=config.optimiser.ema > 0), [], False
 
     def run(self) -> Run:
         config, state = self.config, self.state
         with ExitStack() as stack:
             self._open_logs(stack)
             seconds = self.run_updates()
-        run = Run(config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.freeze_on)
+        run = Run(
+            config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.done_early, self.freeze_on
+        )
         if self.path is not None and self.ranks.main and self.finished:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
             with self._writing("the models"):
                 run_dir.save_models(self.path, ((seed, run.model(i)) for i, seed in enumerate(self.seeds)), card)
+        if self.done_early:
+            self.console.print(
+                f"stopped after update {state.step:,} of {config.optimiser.updates:,}: groups have formed, and cost "
+                f"and agreement were flat over {config.optimiser.patience} evaluations (--patience 0 trains on)",
+                soft_wrap=True, highlight=False,
+            )  # fmt: skip
         if self.finished:
             self._report()
         else:
@@ -254,6 +230,7 @@ class _Training(UpdateLoop):
                 self.records = stack.enter_context(Records(self.path / "metrics.jsonl", self.state.step))
                 board = TensorBoard(self.path / "tensorboard", self.state.step, self.config.runtime.tensorboard)
                 self.board = stack.enter_context(board)
+                self.patience.see_again(self.records.kept)
 
     def log(self, costs: Tensor) -> None:
         names = ("loss", "denoising", "classification") if self.config.class_cost else ("loss",)
@@ -275,25 +252,48 @@ class _Training(UpdateLoop):
             iterations=config.test_iterations, batch=config.evaluation_batch,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
-        self._record({"valid": metrics}, curves)
+        record: dict[str, Any] = {"valid": metrics}
+        if self.reports:
+            self.report = self._grouping_report()
+            found = record["grouping"] = numbers(self.report)
+            curves |= {f"valid {name}": values for name, values in found.items()}
+            self.patience.see(metrics["cost"], found)
+            self.done_early = self.patience.is_over and not self.finished
+        self._record(record, curves)
         self.metrics = metrics
-        return sum(curves["valid ami"]) / len(self.seeds) if "ami" in metrics else None
+        shown = curves.get("valid ami") or curves.get("valid agreement")
+        return None if shown is None else sum(shown) / len(self.seeds)
+
+    @property
+    def reports(self) -> bool:
+        """Whether to ask if groups formed: in a user's own data; the truth is not needed."""
+        config = self.config
+        return config.data.name not in datasets.BUILT_IN and config.test_groups > 1 and len(self.valid) > 0
+
+    def _grouping_report(self) -> GroupingReport:
+        config, weights = self.config, self.update.current_state().evaluated
+        return grouping_report(
+            self.model, weights, self.valid[:REPORTED], groups=config.test_groups, iterations=config.test_iterations,
+            batch=config.evaluation_batch,
+        )  # fmt: skip
+
+    def announce(self, seconds: float) -> None:
+        early = ", less if groups form early" if self.config.optimiser.patience else ""
+        self.console.print(f"this will take about {duration(seconds)}{early}", highlight=False)
 
     def _report(self) -> None:
-        """Say whether groups formed in a user's own data; the truth is not needed."""
-        config = self.config
-        if config.data.name in datasets.BUILT_IN or self.console.quiet or config.test_groups < 2 or not len(self.valid):
-            return
-        report = grouping_report(
-            self.model, self.state.evaluated, self.valid[:REPORTED], groups=config.test_groups,
-            iterations=config.test_iterations, batch=config.evaluation_batch,
-        )  # fmt: skip
-        self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
+        """Say whether groups formed in a user's own data."""
+        if self.reports and not self.console.quiet:
+            report = self.report or self._grouping_report()
+            self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
 
     def save(self) -> None:
         if self.path is not None and self.ranks.main:
             unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
-            extra = {"recipe": self.config.recipe, "unlogged": unlogged}
+            extra = {
+                "recipe": self.config.recipe, "unlogged": unlogged, "done_early": self.done_early,
+                "patience_since": self.patience.since,
+            }  # fmt: skip
             with self._writing("a checkpoint"):
                 if self.records is not None:
                     self.records.sync()

@@ -72,7 +72,7 @@ def write_or_check_config(folder: Path, config: Config) -> None:
     if path.exists():
         existing = from_json(read_json(path), path)
         differing = differing_fields(config, existing)
-        if is_longer(existing, config):
+        if existing.optimiser.updates > config.optimiser.updates and is_longer(existing, config):
             raise ValueError(
                 f"{folder} holds a run of {existing.optimiser.updates:,} updates, more than the "
                 f"{config.optimiser.updates:,} asked for: set --updates to {existing.optimiser.updates} or more, "

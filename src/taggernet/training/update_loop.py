@@ -17,9 +17,33 @@ from taggernet.training.interruptions import interruptions
 from taggernet.training.log import progress_bar
 from taggernet.training.step import Update
 
+MEASURED = 1.0
+"""Seconds of updates from which the time of the rest is estimated."""
+
 
 class Diverged(ArithmeticError):
     """The loss became NaN or infinite."""
+
+
+class Pace:
+    """Seconds per update, without the first stretch, in which things are compiled."""
+
+    def __init__(self) -> None:
+        self.begin: tuple[float, int] | None = None
+        self.each: float | None = None
+
+    def known(self, step: int) -> bool:
+        """True once, after the first update at which enough were measured."""
+        now = time.monotonic()
+        if self.begin is None:
+            self.begin = now, step
+        if self.each is not None or now - self.begin[0] < MEASURED:
+            return False
+        self.each = (now - self.begin[0]) / (step - self.begin[1])
+        return True
+
+    def seconds_for(self, updates: int) -> float:
+        return (self.each or 0.0) * updates
 
 
 class UpdateLoop:
@@ -42,6 +66,8 @@ class UpdateLoop:
         self.ranks, self.longest = ranks or World(), longest
         self.unlogged: list[Tensor] = []
         """Costs (updates, 3, S) that the next record will average."""
+        self.done_early = False
+        """Set by ``evaluate`` when more updates would bring nothing."""
 
     # --- what a subclass defines -------------------------------------------------------------------------
 
@@ -50,6 +76,9 @@ class UpdateLoop:
 
     def evaluate(self) -> float | None:
         """Evaluate the weights on validation; returns what the progress bar shows of it."""
+
+    def announce(self, seconds: float) -> None:
+        """Say how long the updates that remain will take; called once, as soon as their pace is known."""
 
     def save(self) -> None:
         """Keep the state: whenever a checkpoint is due, and at the end."""
@@ -66,12 +95,13 @@ class UpdateLoop:
 
     @property
     def finished(self) -> bool:
-        return self.step >= self.optimiser.updates
+        return self.done_early or self.step >= self.optimiser.updates
 
     def run_updates(self) -> float:
         """Update to the end, or until an interruption; returns the seconds it took."""
         runtime, total = self.runtime, self.optimiser.updates
         begin, first = time.monotonic(), self.step
+        pace = Pace()
         with ExitStack() as stack:
             stopped = stack.enter_context(interruptions())
             shown = runtime.progress and self.ranks.main
@@ -80,6 +110,8 @@ class UpdateLoop:
                 costs = average(self.update.advance(self._stretch()), self.ranks, self.update.device)
                 self._check_costs(costs)
                 self.unlogged.append(costs)
+                if pace.known(self.step):
+                    self.announce(pace.seconds_for(total - self.step))
                 rate = (self.step - first) / (time.monotonic() - begin)
                 bar(self.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
                 if self._due(runtime.log_every) or self.finished:
@@ -89,8 +121,13 @@ class UpdateLoop:
                     found = self.evaluate()
                     if found is not None:
                         bar(self.step, metric=f"{found:.3f}")
+                    if self.optimiser.patience:
+                        self.done_early = agree(self.done_early, self.ranks, self.update.device)
                 if self._due(runtime.checkpoint_every) and not self.finished:
                     self._check_and_save()
+            if self.done_early and self.unlogged:
+                self.log(torch.cat(self.unlogged))
+                self.unlogged = []
             self._check_and_save()
         return time.monotonic() - begin
 

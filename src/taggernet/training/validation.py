@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from taggernet.config.run import Config, DataConfig
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, open_data
-from taggernet.training.datasets import BUILT_IN, IN_MEMORY
+from taggernet.training.datasets import BUILT_IN, DIGITS, IN_MEMORY, load_split
 
 FEW = 5
 """This many shapes are visible on any canvas that holds them."""
@@ -28,8 +29,9 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
         shape, kind = own.shape, own.kind
     else:
         check_built_in(wanted)
-        shape = (wanted.size, wanted.size) if wanted.name == "shapes" else (28, 28)
-        kind = "binary" if wanted.name == "shapes" else "real"
+        side = 28 if wanted.name in DIGITS else wanted.size
+        shape = (side, side, 3) if wanted.name in ("tetrominoes", "sprites") else (side, side)
+        kind = "binary" if wanted.name in ("shapes", "tetrominoes") else "real"
         if config.class_cost and not wanted.labels:
             raise ValueError(
                 f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
@@ -48,9 +50,12 @@ def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None) 
 
 
 def check_built_in(wanted: DataConfig) -> None:
-    """Raise ValueError if this data set of the paper cannot be made with these numbers of scenes and objects."""
+    """Raise ValueError if this generated data set cannot be made with these numbers of scenes and objects."""
     for name in ("train", "valid", "test"):
         check_count(name, getattr(wanted, name), low=1)
+    check_count("min_objects", wanted.min_objects, low=0, high=wanted.objects)
+    if wanted.name in ("tetrominoes", "sprites"):
+        load_split(replace(wanted, train=1), "train")
     if wanted.name == "shapes":
         some = 100 if wanted.objects > FEW else 1
         drawn = data.shapes(some, 0, wanted.objects, wanted.size, style=wanted.style).groups

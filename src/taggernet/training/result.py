@@ -1,0 +1,45 @@
+"""What training leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from taggernet.arrays import Array
+from taggernet.config.run import Config
+from taggernet.evaluation import Metrics
+from taggernet.tagger import Tagger
+from taggernet.training.seeds import one_seed
+
+
+@dataclass(frozen=True)
+class Run:
+    """What training leaves: the weights of all seeds and the last metrics on validation."""
+
+    config: Config
+    weights: dict[str, Tensor]
+    step: int
+    seconds: float
+    metrics: Metrics
+    folder: Path | None = None
+    done_early: bool = False
+    """Whether groups had formed and validation was flat before the last update (``patience``)."""
+    freeze_on: Array | None = None
+    """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
+
+    @property
+    def finished(self) -> bool:
+        return self.done_early or self.step >= self.config.optimiser.updates
+
+    def model(self, index: int = 0) -> Tagger:
+        """The model of the index-th seed, as it is saved."""
+        config = self.config
+        k, t = config.test_groups, config.test_iterations
+        model = one_seed(config.model, self.weights, index, groups=k, iterations=t)
+        if self.freeze_on is None or not self.finished:
+            return model
+        model.to(next(iter(self.weights.values())).device)  # where this is fast
+        model.freeze_statistics(self.freeze_on, k, t, batch_size=max(2, config.optimiser.batch))
+        return model.to("cpu")
