@@ -18,10 +18,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 import torch
+
 from classical import METHODS, ami, best
 from own_data_sets import KINDS, make
-
-import taggernet as tn
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.fileio import write_json

@@ -174,13 +174,13 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
     """The options for a user's file; the data type and what follows from it are detected and printed."""
     from taggernet.training import auto_config
 
-<<<<<<< HEAD
     def infer() -> Train:
         """Parse with the defaults for what is known; units of each element are too many numbers for the help."""
         config = auto_config.configure(found, scale_by)
         options = parse(replace(config, model=replace(config.model, offsets=(), scales=())))
         model = options.config.model
-        if config.model.offsets and not model.offsets and (model.offset, model.scale) == (0, 1):
+        given = options.finetune or model.offsets or (model.offset, model.scale) != (0, 1)
+        if config.model.offsets and not given:
             model = replace(model, offsets=config.model.offsets, scales=config.model.scales)
         return replace(options, config=replace(options.config, model=model))
 
@@ -190,15 +190,7 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
     if (kind, options.scale_by) != (found.survey.kind, None):  # were given, and the other defaults follow from them
         found, scale_by = found if kind == found.survey.kind else auto_config.look(name, kind), options.scale_by
         options = infer()
-    if os.environ.get("RANK", "0") == "0":
-=======
-    found = auto_config.look(name)
-    options = parse(auto_config.configure(found))
-    if options.config.model.kind != found.survey.kind:  # --kind was given, and the other defaults follow from it
-        found = auto_config.look(name, options.config.model.kind)
-        options = parse(auto_config.configure(found))
     if _is_first_process():
->>>>>>> main
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     return options
 

@@ -2,9 +2,9 @@
 
 # S settings, in the place of seeds · n scenes · N elements
 
-Settings that differ in numbers alone (noise, learning rate, v and its rate, discount, seed) are trained as one stack of
-models, like seeds; those that differ in norm, widths or K are stacks of their own. Which is best is decided by what needs
-no truth (``score``): docs/what-makes-groups-form.md shows how well that ranks settings.
+Settings that differ in numbers alone (noise, learning rate, v and its rate, seed) are trained as one stack of models,
+like seeds; those that differ in norm, widths or K are stacks of their own. Which is best is decided by what needs no
+truth (``score``): docs/what-makes-groups-form.md shows how well that ranks settings.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from statistics import fmean
 from typing import Any
 
 import torch
-from jaxtyping import Int
 from torch import Tensor
 
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyRows
-from taggernet.grouping_report import GroupingReport, grouping_report
+from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.tagger_parts import corruption_for, likelihood_for
@@ -93,7 +91,7 @@ def setting(config: Config) -> dict[str, Any]:
 
 def candidates(config: Config) -> list[Config]:
     """The configuration and others around it."""
-    model, adam = config.model, config.optimiser
+    model = config.model
     found = [config]
     for share in (0.5, 2.0):
         found.append(
