@@ -159,6 +159,56 @@ class RC:
                 print(f"RC trained on {mode}: {split} AMI {text} (n={summary['n']}; paper 0.61 ± 0.005)")
 
 
+@dataclass(frozen=True)
+class SlotAttention:
+    """Slot Attention on our scenes, trained and scored by the same code as Tagger. Needs the extra 'slots'."""
+
+    data: str = "sprites"
+    """shapes, texture-mnist-1, texture-mnist-2, tetrominoes or sprites."""
+    variant: Literal["colour", "one-colour", "texture"] = "colour"
+    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
+    size: int | None = None
+    """Shapes, tetrominoes, sprites: height and width of a scene; by default as published."""
+    updates: int | None = None
+    """Number of updates."""
+    lr: float | None = None
+    """Learning rate at its peak."""
+    slots: int = 0
+    """Number of slots; 0: one more than the most objects."""
+    seeds: int = 1
+    """How many models to train."""
+    test: bool = True
+    """Score the test split at the end."""
+    out: Path | None = None
+    """The record; by default results/slot-attention/DATA.json."""
+    quick: bool = False
+    """Toy size: shows that it works."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    compile: Literal["auto", "yes", "no"] = "auto"
+    """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+
+    def __call__(self) -> None:
+        from paper.slot_attention import SlotAttentionRun, data_of, quick_slots, run_slot_attention
+        from paper.slot_attention.run import summary_lines
+
+        data = replace(data_of(self.data), variant=self.variant)
+        run = SlotAttentionRun(
+            data=data if self.size is None else replace(data, size=self.size),
+            slots=self.slots, seeds=self.seeds, test=self.test, device=self.device, compile=self.compile,
+        )  # fmt: skip
+        given = {"updates": self.updates, "lr": self.lr}
+        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        run = replace(run, optimiser=replace(run.optimiser, **chosen))
+        name = self.data if self.variant == "colour" else f"{self.data}-{self.variant}"
+        folder = Path("results/quick/slot-attention" if self.quick else "results/slot-attention")
+        out = self.out or folder / f"{name}.json"
+        make_folder(out.parent)
+        record = run_slot_attention(quick_slots(run) if self.quick else run)
+        write_json(out, record)
+        print("\n".join(summary_lines(record)))
+
+
 COMMANDS: dict[str, Any] = {
     "table1": Table1,
     "table2": Table2,
@@ -168,6 +218,7 @@ COMMANDS: dict[str, Any] = {
     "sweep": Sweep,
     "phase2-sweep": Phase2Sweep,
     "rc": RC,
+    "slot-attention": SlotAttention,
     "ship": Ship,
 }
 

@@ -95,6 +95,14 @@ def test_rc_leaves_its_record(here: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "RC trained on single_shapes: valid AMI" in capsys.readouterr().out
 
 
+def test_slot_attention_leaves_its_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "slot-attention --data sprites --variant texture --quick --device cpu"
+    assert main(command.split()) == 0
+    record = json.loads((here / "results/quick/slot-attention/sprites-texture.json").read_text())
+    assert record["config"]["data"]["variant"] == "texture"
+    assert "ari_foreground" in capsys.readouterr().out
+
+
 def test_a_model_is_shipped(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shipped: list[object] = []
     monkeypatch.setattr("paper.shipping.ship", lambda options: shipped.append(options) or (here / "weights"))
@@ -136,6 +144,7 @@ def test_an_interrupted_run_ends_with_the_status_of_ctrl_c(here: Path, monkeypat
         ("sweep mlp-texture-mnist-2-1k a-file --quick", "a-file is not JSON"),
         ("sweep mlp-texture-mnist-1-1k settings.json --quick --out a-file/x.json", "a-file cannot be written"),
         ("rc --out a-file/rc.json", "a-file cannot be written (File exists)"),
+        ("slot-attention --data clevr --quick", "data='clevr' is not known"),
         ("ship nowhere mine --to out", "does not exist"),
     ],
 )
