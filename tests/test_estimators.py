@@ -100,6 +100,7 @@ def test_in_a_pipeline_and_a_search() -> None:
     assert search.best_score_ > 0.6
     grouping = GridSearchCV(TaggerGrouper(updates=5), {"noise": [0.2, 0.6]}, cv=2, error_score="raise").fit(x)
     assert grouping.best_params_["noise"] in (0.2, 0.6)
+    assert 0 <= grouping.best_score_ <= 1, "a score that can be compared between noises"
     both = make_pipeline(TaggerGrouper(2, updates=5), StandardScaler()).fit_transform(x)
     assert both.shape == (90, 12)
 

@@ -23,6 +23,8 @@ from torch import Tensor
 from taggernet.arrays import Array
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, survey
+from taggernet.evaluation import stack_weights
+from taggernet.grouping_report import grouping_report
 from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
 from taggernet.tag import Grouping, State
@@ -156,15 +158,17 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
         return masks.flatten(1).numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean log-likelihood per element of X, denoised from a corrupted copy; higher is better."""
-        x = self._checked(X)
-        rows, _, _ = self.model_.checked_rows(x)
-        with torch.no_grad():
-            key = Key.of(0).fold("score")
-            *_, last = self.model_.states(
-                rows, self.n_groups, self.test_iterations, key.fold("masks"), noise=key.fold("noise")
-            )
-            return -float(self.model_.cost(rows, last).mean())
+        """How well groups formed in X, from 0 to 1: ``GroupingReport.score``; y is not looked at.
+
+        The likelihood would not do: it is that of each model's own noise, and little noise is easy to remove.
+        """
+        x, model = self._checked(X), self.model_
+        model.checked_rows(x)
+        report = grouping_report(
+            model, stack_weights([model]), Scenes.of(x, kind=model.config.kind), groups=self.n_groups,
+            iterations=self.test_iterations,
+        )  # fmt: skip
+        return report.score[0]
 
 
 class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]

@@ -7,7 +7,7 @@ Neither is enough alone. A split can be agreed on and undecided, or decided and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
@@ -42,6 +42,8 @@ class GroupingReport:
     """Mean AMI of the labels from two random starts: 1 for the same groups, about 0 for chance."""
     used: list[float]
     """Mean number of groups in a scene that own some of it."""
+    elsewhere: list[float] = field(default_factory=list)
+    """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
 
     @property
     def formed(self) -> list[bool]:
@@ -49,6 +51,14 @@ class GroupingReport:
         return [
             c >= DECIDED and a >= AGREED and u >= TWO
             for c, a, u in zip(self.confidence, self.agreement, self.used, strict=True)
+        ]
+
+    @property
+    def score(self) -> list[float]:
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes."""
+        return [
+            min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
+            for a, c, u, e in zip(self.agreement, self.confidence, self.used, self.elsewhere, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -123,12 +133,21 @@ def grouping_report(
         torch.stack(confidence).mean(0).tolist(),
         [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
+        [_elsewhere(labels[0][s], counted) for s in range(seeds)],
     )
 
 
 def _agreement(labels: list[Int[Tensor, "n N"]], counted: Shaped[Tensor, "n N"]) -> float:
     """Mean AMI over scenes and pairs of labellings; label 0 is left out."""
     return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
+
+
+def _elsewhere(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"]) -> float:
+    """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups."""
+    both = (labels + 1) * counted * counted.roll(1, 0)
+    several = both.amax(1) != both.where(both > 0, both.amax()).amin(1)
+    found = agreements(both, labels.roll(1, 0))["ami"][several & (both > 0).any(1)]
+    return found.mean().item() if len(found) else 0.0
 
 
 def _used(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"], groups: int) -> float:

@@ -6,13 +6,12 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 
     kind       binary where every value is 0 or 1, else real
     units      real: mean 0 and standard deviation 1, of each element where a scene is one row, else of the whole array
-    widths     w, w/2, w/4 with w = min(5 N, 10 sqrt(n), 3000): the paper's proportions, smaller for few scenes
-    norm       layer: groups form sooner than with batch (TextureMNIST is the exception), and no scene depends on others
-    noise      binary: bits flip with 0.2; real: 0.6 standard deviations, as 0.2 is on TextureMNIST
-    v          starts at a quarter of the data's variance: an update moves it little, so that only a long training would
-               bring down the paper's 2.4
+    widths     w, w/2, w/4 with w = 8 sqrt(N), 64 to 1,024: a network too small to explain a scene without groups
+    norm       binary: layer; real: batch, whose statistics are frozen after training
+    noise      binary: bits flip with 0.2; real: 0.3 standard deviations
+    v          starts at the data's variance and falls five times faster than the rest: groups form while it falls
     discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
-    training   100 passes over the data, 2,000 to 50,000 updates of up to 100 scenes, a cosine schedule; it stops early
+    training   3,000 to 20,000 updates of up to 50 scenes, 50 passes over the data, a cosine schedule; it stops early
                once groups have formed and 4 evaluations, a fifth of the updates, made neither cost nor agreement better
     K          4 as in the paper; with true groups, as many as a scene has at most (2 to 8)
 """
@@ -41,8 +40,8 @@ HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
 ScaleBy = Literal["element", "array", "none"]
 MOST_UNITS = 10_000
 """Elements that may have units of their own: they are kept in config.json."""
-NOISE, V_START = 0.6, 0.25
-"""Real: noise in standard deviations, and v at the start as a share of the variance."""
+NOISE, V_START, V_RATE = 0.3, 1.0, 5.0
+"""Real: noise in standard deviations, v at the start as a share of the variance, and its rate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +110,9 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
     n, elements = len(data), math.prod(data.shape)
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
     train = n - 2 * held_out
-    batch = min(100, max(10, train // 10))
-    updates = min(50_000, max(2_000, 100 * train // batch))
-    widths, classes = _widths(elements, n), _classes(data.classes)
+    batch = min(50, max(10, train // 10))
+    updates = min(20_000, max(3_000, 50 * train // batch))
+    widths, classes = _widths(elements), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
     model = model_for(s, data.shape, widths, classes, scale_by)
     return Config(
@@ -121,12 +120,13 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
         model=model,
         data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out),
         optimiser=OptimiserConfig(
-            lr=2e-3 if widths[0] <= 500 else 1e-3,
+            lr=5e-3 if widths[0] <= 200 else 2e-3,
             batch=batch,
             updates=updates,
             schedule="cosine",
             warmup=updates // 40,
             clip=1.0,
+            v_rate=V_RATE if s.kind == "real" else 1.0,
             patience=4,
         ),
         runtime=RuntimeConfig(evaluate_every=updates // 20, checkpoint_every=updates // 10),
@@ -179,9 +179,9 @@ def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[
     return {"offsets": tuple(s.means.tolist()), "scales": tuple(scales.tolist())}
 
 
-def _widths(elements: int, n: int) -> tuple[int, ...]:
-    widest = min(5 * elements, 10 * math.isqrt(n), 3000)
-    return tuple(max(8, 8 * round(widest / share / 8)) for share in (1, 2, 4))
+def _widths(elements: int) -> tuple[int, ...]:
+    widest = min(1_024, max(64, 8 * round(math.sqrt(elements))))
+    return tuple(widest // share for share in (1, 2, 4))
 
 
 def _classes(classes: Array | None) -> int:
