@@ -9,7 +9,7 @@ Each setting is a field of the configuration and an option of ``taggernet train`
     widths     w, w/2, w/4 with w = 8 sqrt(N), 64 to 1,024: a network too small to explain a scene without groups
     norm       binary: layer; real: batch, whose statistics are frozen after training
     noise      binary: bits flip with 0.2; real: 0.3 standard deviations
-    v          starts at the data's variance and falls five times faster than the rest: groups form while it falls
+    v          starts at the data's variance and falls ten times faster than the rest: groups form while it falls
     discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
     training   3,000 to 20,000 updates of up to 50 scenes, 50 passes over the data, a cosine schedule; it stops early
                once groups have formed and 4 evaluations, a fifth of the updates, made neither cost nor agreement better
@@ -40,7 +40,7 @@ HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
 ScaleBy = Literal["element", "array", "none"]
 MOST_UNITS = 10_000
 """Elements that may have units of their own: they are kept in config.json."""
-NOISE, V_START, V_RATE = 0.3, 1.0, 5.0
+NOISE, V_START, V_RATE = 0.3, 1.0, 10.0
 """Real: noise in standard deviations, v at the start as a share of the variance, and its rate."""
 
 

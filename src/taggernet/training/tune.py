@@ -1,18 +1,19 @@
-"""Settings for your own data, found without the true groups: many short trainings at once, then the best one in full.
+"""Settings for your own data, found without the true groups: a few short trainings, then the best setting in full.
 
-# S settings, in the place of seeds · n scenes · N elements
+# S settings, in the place of seeds
 
-Settings that differ in numbers alone (noise, learning rate, v and its rate, seed) are trained as one stack of models,
-like seeds; those that differ in norm, widths or K are stacks of their own. Which is best is decided by what needs no
-truth (``score``): docs/what-makes-groups-form.md shows how well that ranks settings.
+Settings that differ in numbers alone (noise, learning rate, v and its rate) are trained as one stack of models, like
+seeds; those that differ in norm or widths are stacks of their own. The best is the one with the highest
+``GroupingReport.score``: docs/what-makes-groups-form.md shows how well that ranks settings.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyRows
+from taggernet.fileio import make_folder, write_json
 from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
@@ -34,136 +36,134 @@ from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 
-SCENES = 100
-"""Validation scenes that settings are compared on."""
-STARTS = 2
-"""Random starts per model."""
+UPDATES, SCENES, STARTS = 400, 100, 2
+"""Of each setting; validation scenes and random starts that it is judged by."""
+NOISES = {"real": (0.5, 1.0, 2.0, 4.0), "binary": (0.5, 1.0, 1.5)}
+"""Shares of the default noise that are tried."""
+FILE = "tuning.json"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting, trained shortly with each of a few seeds."""
+    """One setting after a short training."""
 
     config: Config
+    """With the number of updates of the full training."""
+    score: float
     agreement: float
-    """Mean AMI of the labels from two random starts of a model, or of two models with different seeds."""
     confidence: float
     used: float
+    elsewhere: float
     """As in ``GroupingReport``."""
-
-    @property
-    def score(self) -> float:
-        return score(self.agreement, self.confidence, self.used)
+    weights: dict[str, Tensor]
+    """(1, ...), after the short training."""
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """All trials, the best first."""
-
-    trials: list[Trial]
-
-    @property
-    def best(self) -> Config:
-        return self.trials[0].config
-
-    def record(self) -> list[dict[str, Any]]:
-        """For tuning.json: what was tried, and how it did."""
-        return [
-            {**setting(trial.config), "score": trial.score, "agreement": trial.agreement,
-             "confidence": trial.confidence, "used": trial.used}
-            for trial in self.trials
-        ]  # fmt: skip
-
-
-def score(agreement: float, confidence: float, used: float) -> float:
-    """How well groups formed, without the truth: the same at every start, decided, and more than one."""
-    return max(0.0, agreement) * confidence * min(1.0, max(0.0, used - 1))
-
-
-def setting(config: Config) -> dict[str, Any]:
-    """What trials differ in."""
-    model, adam = config.model, config.optimiser
-    return {
-        "norm": model.norm, "widths": model.widths, "noise": model.noise, "v_start": model.v_start,
-        "v_rate": adam.v_rate, "lr": adam.lr, "groups": config.groups,
-    }  # fmt: skip
-
-
-def candidates(config: Config) -> list[Config]:
-    """The configuration and others around it."""
-    model = config.model
+def candidates(config: Config, default: Config | None = None) -> list[Config]:
+    """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
+    model, usual = config.model, (default or config).model
     found = [config]
-    for share in (0.5, 2.0):
-        found.append(
-            replace(
-                config,
-                model=replace(
-                    model, noise=min(0.4, model.noise * share) if model.kind == "binary" else model.noise * share
-                ),
-            )
-        )
+    if model.noise == usual.noise:
+        others = [model.noise * share for share in NOISES[model.kind] if share != 1]
+        found += [replace(config, model=replace(model, noise=noise)) for noise in others]
+    if model.norm == usual.norm:
+        other = "layer" if model.norm == "batch" else "batch"
+        found.append(replace(config, model=replace(model, norm=other)))
+    if model.widths == usual.widths:
+        found.append(replace(config, model=replace(model, widths=tuple(2 * width for width in model.widths))))
     return found
 
 
-def tune(config: Config, scenes: Scenes | None = None, *, updates: int = 500, seeds: int = 2) -> Tuning:
-    """Try settings around a configuration for this many updates each; ``scenes`` as for ``train``."""
+def tune(
+    config: Config, scenes: Scenes | None = None, *, default: Config | None = None, updates: int = UPDATES
+) -> list[Trial]:
+    """Try the ``candidates`` for this many updates each, the best first; ``scenes`` are your own, as for ``train``."""
     device = pick_device(config.runtime.device)
     train = datasets.training_set(config, scenes)
     valid = datasets.load_split(config.data, "valid", scenes)[:SCENES]
     if len(valid) < 2:
-        raise ValueError(f"tuning compares settings on validation scenes, but there are {len(valid)}: give more scenes")
-    trials: list[Trial] = []
+        raise ValueError(f"tuning needs validation scenes, but there are {len(valid)}: give more scenes, or --no-tune")
     stacks: dict[tuple[object, ...], list[Config]] = {}
-    for candidate in candidates(config):
-        key = (candidate.model.norm, candidate.model.widths, candidate.groups)
-        stacks.setdefault(key, []).append(candidate)
-    for stack in stacks.values():
-        trials += _Stack(stack, train, device, updates, seeds).trials(valid)
-    return Tuning(sorted(trials, key=lambda trial: -trial.score))
+    for candidate in candidates(config, default):
+        stacks.setdefault((candidate.model.norm, candidate.model.widths), []).append(candidate)
+    trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
+    return sorted(trials, key=lambda trial: -trial.score)
 
 
-class _Stack(UpdateLoop):
-    """Settings in training that differ in numbers alone, each with several seeds: setting by setting, seed by seed."""
+# --- in a run's folder --------------------------------------------------------------------------------------------
 
-    metric = "score"
+
+def setting(config: Config) -> dict[str, Any]:
+    """What candidates differ in."""
+    return {"noise": config.model.noise, "norm": config.model.norm, "widths": list(config.model.widths)}
+
+
+def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
+    """All trials, the best first, into tuning.json."""
+    make_folder(folder)
+    judged = ("score", "agreement", "confidence", "used", "elsewhere")
+    rows = [
+        {**setting(trial.config), **{name: round(getattr(trial, name), 4) for name in judged}, "chosen": trial is best}
+        for best in trials[:1]
+        for trial in trials
+    ]
+    write_json(folder / FILE, rows)
+
+
+def tuned_before(folder: Path, config: Config) -> Config | None:
+    """The configuration with what an earlier call chose for this folder; None if none did."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        best = json.loads(path.read_text("utf-8"))[0]
+        widths = tuple(best["widths"])
+        return replace(config, model=replace(config.model, noise=best["noise"], norm=best["norm"], widths=widths))
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
+
+
+# --- training -----------------------------------------------------------------------------------------------------
+
+
+class Stack(UpdateLoop):
+    """Settings that differ in numbers alone, in training."""
 
     def __init__(
-        self, settings: Sequence[Config], train: Scenes | LazyRows, device: torch.device, updates: int, seeds: int
+        self, settings: Sequence[Config], train: Scenes | LazyRows, device: torch.device, updates: int
     ) -> None:
-        self.settings, self.repeats = settings, seeds
-        config = settings[0]
-        each = [setting for setting in settings for _ in range(seeds)]
-        numbers = [setting.first_seed + i for setting in settings for i in range(seeds)]
+        self.settings = settings
+        config, seeds = settings[0], [one.first_seed for one in settings]
 
         def column(values: list[float]) -> Tensor:
             return torch.tensor(values, device=device)
 
-        self.model = model = Tagger(config.model).to(device)
-        model.use_kernels(config.runtime.kernels)
-        noise = column([c.model.noise for c in each])
-        model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
-        model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
-        weights = initial_weights(config.model, numbers, device)
-        weights["w"] = by_seed(column([math.sinh(math.log(c.model.v_start)) for c in each]), weights["w"])
+        self.model = Tagger(config.model).to(device)
+        self.model.use_kernels(config.runtime.kernels)
+        noise = column([one.model.noise for one in settings])
+        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
+        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
+        weights = initial_weights(config.model, seeds, device)
+        weights["w"] = by_seed(column([math.sinh(math.log(one.model.v_start)) for one in settings]), weights["w"])
         adam = replace(config.optimiser, updates=updates, warmup=updates // 40)
         part = Part.of(adam.batch)
         update = Update(
-            Objective(model, config.groups, config.iterations, discount=config.discount),
-            datasets.source(replace(config, class_cost=0.0), device, numbers, part, train),
+            Objective(self.model, config.groups, config.iterations, discount=config.discount),
+            datasets.source(replace(config, class_cost=0.0), device, seeds, part, train),
             TrainState.fresh(weights, ema=False),
             adam,
-            Key.of(numbers, device),
+            Key.of(seeds, device),
             part,
             half=in_bfloat16(config.precision, device),
         )
-        rate = column([c.optimiser.lr / adam.lr for c in each])
-        v_rate = column([c.optimiser.v_rate * c.optimiser.lr / adam.lr for c in each])
+        rate = column([one.optimiser.lr / adam.lr for one in settings])
+        v_rate = rate * column([one.optimiser.v_rate for one in settings])
         update.adam.rates = [by_seed(v_rate if name == "w" else rate, w) for name, w in weights.items()]
         runtime = replace(config.runtime, log_every=updates, evaluate_every=0, checkpoint_every=0)
-        super().__init__(update, adam, runtime, numbers)
+        super().__init__(update, adam, runtime, seeds)
 
     def trials(self, valid: Scenes) -> list[Trial]:
-        """Train all, and compare their groups of the validation scenes."""
+        """Train all, then judge their groups of the validation scenes."""
         self.run_updates()
         if not self.finished:
             raise KeyboardInterrupt
@@ -172,8 +172,10 @@ class _Stack(UpdateLoop):
             self.model, weights, valid, groups=config.test_groups, iterations=config.test_iterations,
             batch=config.evaluation_batch, starts=STARTS,
         )  # fmt: skip
+        judged = zip(
+            report.score, report.agreement, report.confidence, report.used, report.elsewhere, strict=True
+        )  # fmt: skip
         return [
-            Trial(config, *(fmean(values[i * self.repeats : (i + 1) * self.repeats]) for values in
-                            (report.agreement, report.confidence, report.used)))
-            for i, config in enumerate(self.settings)
-        ]  # fmt: skip
+            Trial(one, *numbers, {name: w[s : s + 1].detach() for name, w in weights.items()})
+            for s, (one, numbers) in enumerate(zip(self.settings, judged, strict=True))
+        ]
