@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,11 +24,8 @@ from typing import Any
 import torch
 from scipy.stats import spearmanr
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # benchmarks/ is not installed
-
-from benchmarks.classical import METHODS, ami, best
-from benchmarks.own_data_sets import KINDS, make
+from classical import METHODS, ami, best
+from own_data_sets import KINDS, make
 from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights

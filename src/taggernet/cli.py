@@ -202,7 +202,12 @@ def _train(options: Train) -> None:
     from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    run = train_to_end(options.config, options.out)
+    config, own = options.config, options.source not in RECIPES
+    if own and options.tune and not options.finetune:
+        from taggernet.training.tune import tuned
+
+        config = tuned(config, options.out, options.scale_by)
+    run = train_to_end(config, options.out)
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)

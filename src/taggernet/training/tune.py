@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,11 +25,13 @@ from taggernet.data import Scenes
 from taggernet.data.lazy import LazyRows
 from taggernet.fileio import make_folder, write_json
 from taggernet.grouping_report import grouping_report
+from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
+from taggernet.training.auto_config import ScaleBy, choices, config_for
 from taggernet.training.distributed import in_bfloat16, pick_device
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights
@@ -38,8 +41,12 @@ from taggernet.training.update_loop import UpdateLoop
 
 UPDATES, SCENES, STARTS = 400, 100, 2
 """Of each setting; validation scenes and random starts that it is judged by."""
-NOISES = {"real": (0.5, 1.0, 2.0, 4.0), "binary": (0.5, 1.0, 1.5)}
+NOISES = {"real": (0.5, 1.0, 2.0), "binary": (0.5, 1.0, 1.5)}
 """Shares of the default noise that are tried."""
+WIDE_AND_NOISY = 4, 5
+"""Real: where objects only differ in what the noise hides, much noise and a wide network are needed, together."""
+FEWEST = 20
+"""Validation scenes from which on settings can be told apart."""
 FILE = "tuning.json"
 
 
@@ -61,17 +68,50 @@ class Trial:
 
 def candidates(config: Config, default: Config | None = None) -> list[Config]:
     """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
-    model, usual = config.model, (default or config).model
+    model, default = config.model, default or config
     found = [config]
-    if model.noise == usual.noise:
+    if _is_free("noise", config, default):
         others = [model.noise * share for share in NOISES[model.kind] if share != 1]
         found += [replace(config, model=replace(model, noise=noise)) for noise in others]
-    if model.norm == usual.norm:
-        other = "layer" if model.norm == "batch" else "batch"
+    if _is_free("norm", config, default):
+        other: NormKind = "layer" if model.norm == "batch" else "batch"
         found.append(replace(config, model=replace(model, norm=other)))
-    if model.widths == usual.widths:
+    if _is_free("widths", config, default):
         found.append(replace(config, model=replace(model, widths=tuple(2 * width for width in model.widths))))
+        if model.kind == "real" and _is_free("noise", config, default):
+            wide, noisy = WIDE_AND_NOISY
+            widths = tuple(wide * width for width in model.widths)
+            found.append(replace(config, model=replace(model, widths=widths, noise=noisy * model.noise)))
     return found
+
+
+def _is_free(name: str, config: Config, default: Config) -> bool:
+    """Whether a field of the model was not asked for: it is what it would be by default."""
+    return bool(getattr(config.model, name) == getattr(default.model, name))
+
+
+def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Config:
+    """The configuration of a run on a user's file with the best of a few settings, as chosen when the run was new.
+
+    Unchanged for a run that was begun without, and where tuning does not pay: in a training that is short beside it,
+    with one group, with few validation scenes, from trained weights, or in a job of several processes.
+    """
+    known, short = (folder / FILE).is_file(), config.optimiser.updates < 5 * UPDATES
+    if (
+        short or config.test_groups < 2 or config.start_from or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    ) and not known:
+        return config
+    default = config_for(config.data.name, config.model.kind, scale_by)
+    if known:
+        return _chosen_before(folder / FILE, config, default)
+    if (folder / "config.json").exists() or min(config.data.valid, default.data.valid) < FEWEST:
+        return config
+    count = len(candidates(config, default))
+    print(f"tuning: {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
+    trials = tune(config, default=default, updates=UPDATES)
+    write_trials(folder, trials)
+    print(f"chosen: {choices(trials[0].config)} (score {trials[0].score:.2f}, see {folder / FILE})", flush=True)
+    return trials[0].config
 
 
 def tune(
@@ -110,15 +150,13 @@ def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
     write_json(folder / FILE, rows)
 
 
-def tuned_before(folder: Path, config: Config) -> Config | None:
-    """The configuration with what an earlier call chose for this folder; None if none did."""
-    path = folder / FILE
-    if not path.is_file():
-        return None
+def _chosen_before(path: Path, config: Config, default: Config) -> Config:
+    """The configuration with what tuning.json says was chosen; what was asked for stays."""
     try:
         best = json.loads(path.read_text("utf-8"))[0]
-        widths = tuple(best["widths"])
-        return replace(config, model=replace(config.model, noise=best["noise"], norm=best["norm"], widths=widths))
+        chosen = {"noise": best["noise"], "norm": best["norm"], "widths": tuple(best["widths"])}
+        free = {name: value for name, value in chosen.items() if _is_free(name, config, default)}
+        return replace(config, model=replace(config.model, **free))
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
 
