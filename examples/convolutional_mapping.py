@@ -1,8 +1,9 @@
-"""A convolutional mapping for TAG: the framework needs a function of rows, not necessarily a Ladder.
+"""A mapping of your own for TAG: the framework needs a function of rows, here a network of torch's own layers.
 
     python examples/convolutional_mapping.py
 
-Trains a small convolutional network for a few seconds on scenes of two solid shapes and prints how well its groups
+The package has a convolutional mapping too (taggernet.nets.ConvMapping, --mapping conv); this one shows what any module
+must do to take its place. It is trained for a few seconds on scenes of two solid shapes; printed is how well its groups
 match the true ones (adjusted mutual information: 0 is chance, 1 is perfect) before and after training.
 
 # B batch · K groups · R rows = B x K · N = height x width elements
@@ -33,35 +34,39 @@ def convolution(inputs: int, outputs: int, dilation: int = 1) -> nn.Sequential:
 
 
 class ConvolutionalMapping(nn.Module):
-    """The four features of a group are four channels of an image; the next z and m are two.
+    """The features of a group, [z, m, delta z, L(m)], are channels of an image, and so are the next z and m.
+
+    z and delta z have as many channels as the input, m and L(m) one each: channels share a mask.
 
     Every row goes through the same weights, independently of the others, so groups stay symmetric and K, T and the
     batch size are free. Two coordinates are added as channels, and a summary of the whole image is added at each
     position: a small neighbourhood cannot tell which object a group holds.
     """
 
-    def __init__(self, height: int, width: int, channels: int = 24) -> None:
+    def __init__(self, height: int, width: int, channels: int = 24, colours: int = 1) -> None:
         super().__init__()
-        self.height, self.width = height, width
+        self.height, self.width, self.colours = height, width, colours
         self.look = nn.Sequential(
-            convolution(6, channels),
+            convolution(2 * colours + 4, channels),
             convolution(channels, channels),
             convolution(channels, channels, dilation=2),
         )
         self.summary = nn.Sequential(
             nn.AvgPool2d(2), nn.Flatten(), nn.Linear(channels * (height // 2) * (width // 2), channels)
         )
-        self.answer = nn.Sequential(convolution(channels, channels), nn.Conv2d(channels, 2, 1))
+        self.answer = nn.Sequential(convolution(channels, channels), nn.Conv2d(channels, colours + 1, 1))
         rows, columns = torch.linspace(-1, 1, height), torch.linspace(-1, 1, width)
         self.register_buffer("place", torch.stack(torch.meshgrid(rows, columns, indexing="ij")))
 
     def forward(self, features: Tensor) -> Mapped:
-        images = features.reshape(len(features), 4, self.height, self.width)
+        positions = self.height * self.width
+        sizes = [self.colours * positions, positions] * 2
+        images = [part.unflatten(1, (self.height, self.width, -1)) for part in features.split(sizes, dim=1)]
         place = self.place.expand(len(features), -1, -1, -1)
-        h = self.look(torch.cat([images, place], dim=1))
+        h = self.look(torch.cat([torch.cat(images, dim=-1).permute(0, 3, 1, 2), place], dim=1))
         top = self.summary(h)
-        z_pre, m_pre = self.answer(h + top[:, :, None, None]).flatten(2).unbind(1)
-        return Mapped(z_pre, m_pre, top)
+        out = self.answer(h + top[:, :, None, None]).permute(0, 2, 3, 1)
+        return Mapped(out[..., :-1].flatten(1), out[..., -1].flatten(1), top)
 
 
 def ami(model: tn.Tagger, scenes: tn.data.Scenes) -> float:

@@ -2,8 +2,8 @@
 
     python -m paper ship runs/table1/shapes-best/seed-0 shapes --record results/table1/shapes-best.json
 
-The weights are stored in half precision, and the metrics on the card are those of the stored weights, on the whole
-test split: what ``Tagger.from_pretrained`` loads is what was measured.
+The weights are stored in half precision, BatchNorm's statistics are frozen on training scenes, and the metrics on the
+card are those of what is stored, on the whole test split: what ``Tagger.from_pretrained`` loads is what was measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from taggernet.fileio import read_json
 from taggernet.model_io import WEIGHTS, read_card
 from taggernet.pretrained import SHIPPED, locate
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import BUILT_IN, load_split
+from taggernet.training.datasets import BUILT_IN, FREEZE_ON, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import read_config
@@ -72,7 +72,7 @@ def ship(options: Ship) -> Path:
     making = options.to / f".{options.name}.tmp"
     shutil.rmtree(making, ignore_errors=True)
     try:
-        Tagger.load(source).save(making, half=True)
+        _frozen(Tagger.load(source), config).save(making, half=True)
         _check_size(options.name, making / WEIGHTS)
         card = _card(options, source, config, making)
         Tagger.load(making).save(making, card, half=True)
@@ -83,6 +83,14 @@ def ship(options: Ship) -> Path:
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return target
+
+
+def _frozen(model: Tagger, config: Config) -> Tagger:
+    """BatchNorm with the statistics of training scenes: a shipped model's result depends on no other scene."""
+    if config.model.norm != "batch" or model.config.frozen_iterations:
+        return model
+    scenes = load_split(replace(config.data, train=min(config.data.train, FREEZE_ON)), "train")
+    return model.freeze_statistics(scenes, config.test_groups, ITERATIONS, batch_size=config.optimiser.batch)
 
 
 def _check_size(name: str, weights: Path) -> None:

@@ -173,7 +173,7 @@ def test_help_of_train_shows_the_defaults_of_the_recipe_or_the_file(
     for option, default in (
         ("--lr FLOAT", config.optimiser.lr),
         ("--updates INT", config.optimiser.updates),
-        ("--kind {binary,real}", config.model.kind),
+        ("--kind {binary,real,categorical}", config.model.kind),
         ("--widths [INT [INT ...]]", " ".join(map(str, config.model.widths))),
         ("--out PATH", f"runs/{Path(name).stem}"),
     ):

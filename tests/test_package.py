@@ -19,7 +19,7 @@ ENVIRONMENT = {
 }
 TOY = """--widths 24 16 8 --batch 10 --updates 2 --train 30 --valid 20 --test 20 --no-progress --device cpu
     --evaluate-every 0 --checkpoint-every 0 --evaluation-batch 10 --test-iterations 2"""
-HEAVY = {"matplotlib", "onnx", "onnxruntime", "gradio", "taggernet.explorer", "taggernet.export", "taggernet.demo"}
+HEAVY = {"matplotlib", "onnx", "onnxruntime", "taggernet.explorer", "taggernet.export", "taggernet.demo"}
 
 
 def python(program: str, *args: str, cwd: Path | None = None) -> str:

@@ -94,6 +94,18 @@ def test_a_run_gives_the_seed_that_is_best_on_validation(
     assert same(Tagger.load(run / "seed-5"), tiny(5))
 
 
+@pytest.mark.usefixtures("weights", "no_hub")
+def test_without_the_truth_the_agreement_of_random_starts_decides(tmp_path: Path) -> None:
+    """Not the cost, which can be the same with groups and without."""
+    for seed in (0, 1):
+        tiny(seed).save(tmp_path / "run" / f"seed-{seed}")
+    (tmp_path / "run" / CARD).write_text('{"optimiser": {}}')
+    record = {"step": 9, "valid": {"cost": [[0.1], [0.2]]}, "grouping": {"agreement": [0.1, 0.9]}}
+    (tmp_path / "run" / "metrics.jsonl").write_text(json.dumps(record))
+    with pytest.warns(UserWarning, match="using seed 1, the best of 2 by its agreement of random starts on validation"):
+        assert same(Tagger.from_pretrained(tmp_path / "run"), tiny(1))
+
+
 @pytest.mark.usefixtures("weights", "no_hub", "without_typecheck")
 @pytest.mark.parametrize(
     ("name", "kind", "words"),

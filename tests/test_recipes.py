@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from taggernet import data
 from taggernet.recipes import RECIPES, recipe
+from taggernet.training.datasets import load_split
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -16,7 +18,8 @@ def test_a_recipe_is_explained_and_its_parts_fit(name: str) -> None:
     assert config.model.shape == (side, side)
     assert config.data.train >= config.optimiser.batch
     assert bool(config.class_cost) == bool(config.data.labels) == bool(config.model.classes)
-    assert config.model.kind == ("real" if config.data.name.startswith("texture") else "binary")
+    assert config.model.kind == ("binary" if config.data.name in ("shapes", "tetrominoes") else "real")
+    assert config.model.channels == (3 if config.data.name in ("tetrominoes", "sprites") else 1)
 
 
 def test_the_papers_recipes() -> None:
@@ -45,10 +48,10 @@ def test_the_papers_recipes() -> None:
 
 
 def test_the_start_of_z_is_the_mean_of_the_data() -> None:
-    for name in ("shapes", "small"):
+    for name in ("shapes", "small", "tetrominoes", "sprites"):
         c = recipe(name)
-        scenes = data.shapes(4000, 5, c.data.objects, c.data.size, style=c.data.style)
-        assert scenes.x.mean() == pytest.approx(c.model.mean, abs=0.01), name
+        scenes = load_split(replace(c.data, train=4000 if c.model.channels == 1 else 500), "train")
+        assert scenes.x.mean() == pytest.approx(c.model.mean, abs=0.015), name
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command line: taggernet demo | train | evaluate | group | explore | export | data.
+"""The command line: taggernet demo | train | evaluate | group | report | explore | export | data.
 
 A user's mistake is one or two lines on stderr and exit status 2; --debug shows the traceback. Nothing heavy is imported
 before a command runs, so that --help answers at once.
@@ -20,7 +20,7 @@ from typing import Annotated, Any, Union, get_type_hints
 import tyro
 
 from taggernet._version import __version__
-from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Train
+from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Report, Train
 from taggernet.config.run import Config
 from taggernet.errors import describe_error, one_line_warnings
 from taggernet.recipes import RECIPES, recipe
@@ -186,9 +186,11 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
 
     found, scale_by = auto_config.look(name), None
     options = infer()
-    kind = options.config.model.kind
-    if (kind, options.scale_by) != (found.survey.kind, None):  # were given, and the other defaults follow from them
-        found, scale_by = found if kind == found.survey.kind else auto_config.look(name, kind), options.scale_by
+    kind, axis, scale_by = options.config.model.kind, options.config.data.channels_axis, options.scale_by
+    if (kind, axis) != (found.survey.kind, found.data.axis):  # one was given, and the other defaults follow from it
+        found = auto_config.look(name, kind if kind != found.survey.kind else None, axis)
+        options = infer()
+    elif scale_by is not None:
         options = infer()
     if _is_first_process():
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
@@ -240,6 +242,12 @@ def _group(options: Group) -> None:
     written = group_file(options.model, options.data, options.out, **given)
     if _is_first_process():
         print(f"the groups are in {written}")
+
+
+def _report(options: Report) -> None:
+    from taggernet.training.report import write_report
+
+    print(f"the report is in {write_report(options.run, data=options.data)}")
 
 
 def _is_first_process() -> bool:
@@ -305,6 +313,7 @@ COMMANDS: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "train": (Train, _train),
     "evaluate": (Evaluate, _evaluate),
     "group": (Group, _group),
+    "report": (Report, _report),
     "explore": (Explore, _explore),
     "export": (Export, _export),
     "data": (Data, _data),

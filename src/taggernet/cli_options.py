@@ -101,6 +101,16 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Report:
+    """Write report.html of a run again: did groups form, how they look, how training went, how to go on."""
+
+    run: Annotated[str, tyro.conf.Positional]
+    """The --out folder of a run."""
+    data: Path | None = None
+    """The file trained on, if it was moved."""
+
+
+@dataclass(frozen=True)
 class Data:
     """Write a generated data set to a file."""
 
@@ -146,7 +156,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Explore:
-    """Open the explorer in a browser: watch groups form, remove one, or draw a scene."""
+    """Open the explorer in a browser: drag a shape and the groups follow; hide one, remove one, or draw."""
 
     model: Annotated[str, tyro.conf.Positional] = "shapes"
     """A shipped model's name, the folder of a model or a run, or a Hub id."""

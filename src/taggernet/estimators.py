@@ -1,10 +1,11 @@
 """scikit-learn's front: a transformer that groups and a classifier that learns from few labels.
 
-# n samples · N features · K groups · C classes
+# n samples · N features at P positions · K groups · C classes
 
 Departures from ``Tagger``: every sample starts from the same random masks, so that its result depends on nothing but
 itself. With ``norm="batch"`` the statistics are frozen after training for the same reason. Samples are rows; a shape
-they may have had is not needed, as nothing here knows of neighbours.
+they may have had is not needed, as nothing here knows of neighbours. ``channels`` says how many numbers that stand side
+by side in a row share a mask, e.g. 3 for colour images (n, H, W, 3) made rows by ``reshape``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from taggernet.arrays import Array
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, survey
 from taggernet.evaluation import stack_weights
@@ -31,7 +33,7 @@ from taggernet.tag import Grouping, State
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger import Tagger
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
-from taggernet.training.auto_config import model_for
+from taggernet.training.auto_config import V_RATE, model_for
 from taggernet.training.datasets import IN_MEMORY
 
 UNLABELLED = -1
@@ -46,7 +48,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         widths: tuple[int, ...] = (64, 32),
         kind: str = "auto",
-        norm: str = "layer",
+        norm: str = "auto",
         noise: float | None = None,
         iterations: int = 3,
         test_iterations: int = 5,
@@ -55,6 +57,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         updates: int = 200,
         random_state: Any = 0,
         device: str = "cpu",
+        channels: int = 1,
     ) -> None:
         self.n_groups = n_groups
         self.widths = widths
@@ -68,16 +71,25 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         self.updates = updates
         self.random_state = random_state
         self.device = device
+        self.channels = channels
 
     # --- fit ---------------------------------------------------------------------------------------------
 
     def _train(self, x: Array, classes: Array | None, n_classes: int, class_cost: float) -> None:
         """Learn from rows; ``classes`` -1 where there is none."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        scenes = Scenes.of(x, classes=classes, kind=None if self.kind == "auto" else self.kind)
-        found = survey(LazyArrays.of(scenes), None if self.kind == "auto" else self.kind)
-        model = model_for(found, (x.shape[1],), tuple(self.widths), n_classes)
-        norm = cast(NormKind, self.norm)  # TaggerConfig checks it
+        channels, features = check_count("channels", self.channels, low=1), x.shape[1]
+        if features % channels:
+            raise ValueError(
+                f"X has {features} features, which do not divide into positions of channels={channels}: set channels "
+                "to what stands side by side in a row, or to 1"
+            )
+        images = x.reshape(len(x), -1, channels) if channels > 1 else x
+        kind = None if self.kind == "auto" else self.kind
+        scenes = Scenes.of(images, classes=classes, kind=kind, channels_axis="last" if channels > 1 else "none")
+        found = survey(LazyArrays.of(scenes), kind)
+        model = model_for(found, scenes.shape, tuple(self.widths), n_classes, channels=channels)
+        norm = model.norm if self.norm == "auto" else cast(NormKind, self.norm)  # TaggerConfig checks it
         model = replace(model, norm=norm, noise=model.noise if self.noise is None else self.noise)
         config = Config(
             recipe=type(self).__name__,
@@ -89,6 +101,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
                 updates=self.updates,
                 schedule="cosine",
                 clip=1.0,
+                v_rate=V_RATE if model.kind == "real" else 1.0,
             ),
             runtime=RuntimeConfig(self.device, progress=False, evaluate_every=0, checkpoint_every=0),
             groups=self.n_groups,
@@ -124,16 +137,18 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
     def group(self, X: Any) -> Grouping:
         """All there is to know of the groups: masks, reconstructions, labels, history (K, N as the last dimensions)."""
         model = self.model_
-        return Grouping(self._states(X), model.config.shape, as_numpy=True, units=model.units)
+        config = model.config
+        return Grouping(self._states(X), config.shape, as_numpy=True, units=model.units, channels=config.channels)
 
 
 class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEstimator):  # type: ignore[misc]
-    """Learns without labels to split each sample into groups; ``transform`` gives the masks as (n, K * N).
+    """Learns without labels to split each sample into groups; ``transform`` gives the masks as (n, K * P).
 
-    Parameters: ``n_groups`` K; ``widths`` of the Ladder; ``kind`` 'binary', 'real' or 'auto'; ``norm`` 'layer' or
-    'batch'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training and
+    Parameters: ``n_groups`` K; ``widths`` of the Ladder; ``kind`` 'binary', 'real', 'categorical' or 'auto'; ``norm``
+    'layer', 'batch' or 'auto'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training and
     ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
-    ``device`` to train on. The defaults suit a first look; real use wants thousands of updates.
+    ``device`` to train on; ``channels``, numbers side by side that share a mask. The defaults suit a first look; real
+    use wants thousands of updates.
     """
 
     def fit(self, X: Any, y: Any = None) -> TaggerGrouper:
@@ -145,7 +160,7 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_groups * self.n_features_in_)
+        return int(self.n_groups * self.n_features_in_ // self.channels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,7 +168,7 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
         return tags
 
     def transform(self, X: Any) -> Array:
-        """The masks, (n, K * N): the first N columns belong to the first group."""
+        """The masks, (n, K * P): the first P columns belong to the first group."""
         masks: Tensor = self._states(X)[-1].m
         return masks.flatten(1).numpy()
 
@@ -163,10 +178,12 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
         The likelihood would not do: it is that of each model's own noise, and little noise is easy to remove.
         """
         x, model = self._checked(X), self.model_
+        config = model.config
         model.checked_rows(x)
+        images = x.reshape(len(x), -1, config.channels) if config.channels > 1 else x
+        scenes = Scenes.of(images, kind=config.kind, channels_axis="last" if config.channels > 1 else "none")
         report = grouping_report(
-            model, stack_weights([model]), Scenes.of(x, kind=model.config.kind), groups=self.n_groups,
-            iterations=self.test_iterations,
+            model, stack_weights([model]), scenes, groups=self.n_groups, iterations=self.test_iterations
         )  # fmt: skip
         return report.score[0]
 
@@ -185,7 +202,7 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         *,
         widths: tuple[int, ...] = (64, 32),
         kind: str = "auto",
-        norm: str = "layer",
+        norm: str = "auto",
         noise: float | None = None,
         iterations: int = 2,
         test_iterations: int = 2,
@@ -195,11 +212,12 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         class_cost: float = 1.0,
         random_state: Any = 0,
         device: str = "cpu",
+        channels: int = 1,
     ) -> None:
         super().__init__(
             n_groups, widths=widths, kind=kind, norm=norm, noise=noise, iterations=iterations,
             test_iterations=test_iterations, learning_rate=learning_rate, batch_size=batch_size, updates=updates,
-            random_state=random_state, device=device,
+            random_state=random_state, device=device, channels=channels,
         )  # fmt: skip
         self.class_cost = class_cost
 

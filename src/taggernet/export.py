@@ -1,16 +1,17 @@
 """A model as ONNX: one step, and the whole loop; batch, K and T stay free.
 
-# B batch · K groups · N elements · T iterations · C classes
+# B batch · K groups · N elements at P positions · T iterations · C classes
 
     step   x, z, fed, m [, iteration]  ->  z_next, fed_next, m_next [, shares (B, K, C)]
     loop   x, start [, iterations]     ->  masks, reconstructions [, classes (B, C)]
 
-Everything is (B, K, N) but ``x``, which is (B, N): the step's in the model's units, as it is one of many; the loop's in
-the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K are the
-first masks; its shape decides K. Groups that start alike would stay alike, so a start of zeros is replaced by a
-random one. ``iterations`` is T and may be left out. The step begins with such masks and with z
-and fed at the data's mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their
-statistics are frozen. The step of a frozen model also takes ``iteration``, counted from 1.
+z, fed and reconstructions are (B, K, N), masks and ``start`` (B, K, P). N = P unless inputs have channels, which stand
+side by side then, position by position. ``x`` is (B, N): the step's in the model's units, as it is one of many; the
+loop's in the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K
+are the first masks; its shape decides K. Groups that start alike would stay alike, so a start of zeros is replaced by a
+random one. ``iterations`` is T and may be left out. The step begins with such masks and with z and fed at the data's
+mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their statistics are frozen. The
+step of a frozen model also takes ``iteration``, counted from 1.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _metadata(model: Tagger, iterations: int) -> dict[str, str]:
     known = {
         "taggernet": __version__, "shape": list(config.shape), "kind": config.kind, "groups": model.groups,
         "iterations": iterations, "offset": config.offsets or config.offset, "scale": config.scales or config.scale,
-        "mean": config.mean, "classes": config.classes, "norm": config.norm,
+        "mean": config.mean, "classes": config.classes, "norm": config.norm, "channels": config.channels,
     }  # fmt: skip
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
 
@@ -109,7 +110,8 @@ def _traced(model: Tagger) -> Any:
     """
     config = model.config
     device = model.w.device
-    x, *groups = torch.zeros(2, config.elements), *(torch.zeros(2, 3, config.elements) for _ in range(3))
+    sizes = (config.elements, config.elements, config.positions)
+    x, *groups = torch.zeros(2, config.elements), *(torch.zeros(2, 3, size) for size in sizes)
     batch, k = torch.export.Dim("batch"), torch.export.Dim("groups")
     inputs = {"x": (x, {0: batch})} | {
         name: (group, {0: batch, 1: k}) for name, group in zip(("z", "fed", "m"), groups, strict=True)
@@ -143,7 +145,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     onnx = _onnx()
     node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     number, flag = onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL
-    shape = ["batch", "groups", config.elements]
+    elements, positions = ["batch", "groups", config.elements], ["batch", "groups", config.positions]
+    mean = 1 / config.channels if config.kind == "categorical" else config.mean
     nodes = [onnx.NodeProto.FromString(n.SerializeToString()) for n in one.graph.node]
     for each in nodes:
         each.input[:] = ["loop.x_in_units" if name == "x" else name for name in each.input]
@@ -154,7 +157,7 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         [*nodes, node("Identity", ["loop.go_on"], ["loop.go_on_next"])],
         "iteration",
         [value("loop.iteration", onnx.TensorProto.INT64, []), value("loop.go_on", flag, [])]
-        + [value(name, number, shape) for name in ("z", "fed", "m")],
+        + [value(name, number, shape) for name, shape in (("z", elements), ("fed", elements), ("m", positions))],
         [value("loop.go_on_next", flag, []), *one.graph.output],
         value_info=list(one.graph.value_info),
     )
@@ -163,7 +166,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         "loop.always": np.array(True),
         "loop.groups_axis": np.array([1], np.int64),
         "loop.zero": np.array(0, np.float32),
-        "loop.mean": np.array(config.mean, np.float32),
+        "loop.mean": np.array(mean, np.float32),
+        "loop.channels": np.array([1, 1, config.channels], np.int64),
         "loop.offset": np.array(config.offsets or config.offset, np.float32),
         "loop.scale": np.array(config.scales or config.scale, np.float32),
     }
@@ -183,7 +187,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         node("Greater", ["loop.difference", "loop.zero"], ["loop.groups_differ"]),
         node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.start"]),
         node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
-        node("Shape", ["start"], ["loop.first_shape"]),
+        node("Shape", ["start"], ["loop.start_shape"]),
+        node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
         node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"]),
         node(
             "Loop",
@@ -194,14 +199,14 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         node("Mul", ["loop.last_z", "loop.scale"], ["loop.z_scaled"]),
         node("Add", ["loop.z_scaled", "loop.offset"], ["reconstructions"]),
     ]
-    outputs = [value("masks", number, shape), value("reconstructions", number, shape)]
+    outputs = [value("masks", number, positions), value("reconstructions", number, elements)]
     if shares:
         around += [
             node("Gather", ["loop.all_shares", "loop.last"], ["loop.last_shares"], axis=0),
             node("ReduceSum", ["loop.last_shares", "loop.groups_axis"], ["classes"], keepdims=0),
         ]
         outputs.append(value("classes", number, ["batch", config.classes]))
-    inputs = [value("x", number, ["batch", config.elements]), value("start", number, shape)]
+    inputs = [value("x", number, ["batch", config.elements]), value("start", number, positions)]
     graph = onnx.helper.make_graph(
         around,
         "tagger",

@@ -2,9 +2,9 @@
 
 # n scenes · K groups · *shape the shape of one scene · C classes
 
-    labels               (n, *shape)      uint8    the most probable group of each element
+    labels               (n, *shape)      uint8    the most probable group of each position
     masks                (n, K, *shape)   float32
-    reconstructions      (n, K, *shape)   float32  z, in the units of the file
+    reconstructions      (n, K, *shape)   float32  z, in the units of the file, with its channels
     class_probabilities  (n, C)           float32  of models with classes
 
 Parts are written one by one into the folder OUT.parts, each whole or not there. A command that was killed goes on where
@@ -14,7 +14,6 @@ parts are joined in the file, and the folder is removed.
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import zipfile
@@ -31,6 +30,7 @@ import torch
 from taggernet.arrays import Array
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_choice, check_count, check_integer
 from taggernet.data.lazy import LazyArrays, open_data
+from taggernet.data.scenes import channels_last
 from taggernet.errors import cannot_write
 from taggernet.fileio import make_folder, read_json, write_durably, write_json
 from taggernet.model_io import WEIGHTS
@@ -80,8 +80,9 @@ def group_file(
         ranks = stack.enter_context(world(pick_device(device).type))
         chosen = pick_device(device, ranks.size, ranks.local_rank)
         folder = locate(model)
-        tagger, scenes = Tagger.load(folder, chosen), open_data(data)
-        check_scenes(tagger.config, scenes.shape, scenes.kind)
+        tagger = Tagger.load(folder, chosen)
+        scenes = open_data(data, tagger.config.channels_axis)
+        check_scenes(tagger.config, scenes.shape, scenes.kind, scenes.channels)
         wanted = _arrays(tagger, arrays)
         k = check_count("groups", tagger.groups if groups is None else groups, low=1, high=MAX_GROUPS)
         steps = tagger.iterations if iterations is None else iterations
@@ -128,7 +129,7 @@ class Work:
 
     def parts(self) -> list[tuple[int, int]]:
         """First row and end of every part: whole batches, so that BatchNorm sees those that it would see anyway."""
-        numbers = self.batch * self.groups * math.prod(self.data.shape)
+        numbers = self.batch * self.groups * self.data.elements
         rows = self.batch * max(1, PART // numbers)
         return [(first, min(first + rows, len(self.data))) for first in range(0, len(self.data), rows)]
 
@@ -146,8 +147,9 @@ class Work:
     @torch.no_grad()
     def group(self, first: int, end: int) -> dict[str, Array]:
         """The arrays of these rows."""
+        x, config = channels_last(np.asarray(self.data.x[first:end]), self.data.axis), self.model.config
         try:
-            rows, shape, _ = self.model.checked_rows(np.asarray(self.data.x[first:end]))
+            rows, _, _ = self.model.checked_rows(x.reshape(len(x), -1))
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.data.name}, scenes {first} to {end - 1}: {error}") from None
         masks = Key.of(self.seed, self.model.w.device).fold("masks")
@@ -155,7 +157,9 @@ class Work:
         for begin, part in batches(rows.to(self.model.w.device), self.batch):
             *_, state = self.model.states(part, self.groups, self.iterations, masks, first + begin)
             last.append(state)
-        found = Grouping((State.cat(last),), shape, as_numpy=True, units=self.model.units)
+        found = Grouping(
+            (State.cat(last),), self.data.shape, True, self.model.units, config.channels, config.channels_first
+        )
         makers: dict[str, Callable[[], Array]] = {
             "labels": lambda: found.labels.astype(np.uint8),
             "masks": lambda: found.masks.astype(np.float32),

@@ -1,6 +1,6 @@
 """Did groups form? Answered without the truth: are the masks decided, and do different random starts agree?
 
-# S seeds · B batch · K groups · N elements · n scenes
+# S seeds · B batch · K groups · P positions, N elements · n scenes
 
 Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start.
 """
@@ -91,7 +91,7 @@ class _Last(nn.Module):
 
     def forward(
         self, x: Shaped[Tensor, "S B N"], key: Key, first: int
-    ) -> tuple[Float[Tensor, "S B N"], Int[Tensor, "S B N"]]:
+    ) -> tuple[Float[Tensor, "S B P"], Int[Tensor, "S B P"]]:
         *_, state = self.model.states(x, self.groups, self.iterations, key, first)
         largest, labels = state.m.max(-2)
         return largest, labels
@@ -117,7 +117,9 @@ def grouping_report(
     last = _Last(model, groups, iterations).to(device)
     named = {f"model.{name}": w for name, w in weights.items()}
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
-    counted = (x != 0 if model.config.kind == "binary" else torch.ones_like(x, dtype=torch.bool)).to(device)
+    by_position = torch.unflatten(x, -1, (-1, model.config.channels))
+    counted = (by_position != 0).any(-1) if model.config.kind == "binary" else torch.ones(by_position.shape[:2]) > 0
+    counted = counted.to(device)
     confidence, labels = [], []
     for number in range(starts):
         key = Key.of([number] * seeds, device).fold("grouping report")
@@ -137,12 +139,12 @@ def grouping_report(
     )
 
 
-def _agreement(labels: list[Int[Tensor, "n N"]], counted: Shaped[Tensor, "n N"]) -> float:
+def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"]) -> float:
     """Mean AMI over scenes and pairs of labellings; label 0 is left out."""
     return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
 
 
-def _elsewhere(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"]) -> float:
+def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:
     """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups."""
     both = (labels + 1) * counted * counted.roll(1, 0)
     several = both.amax(1) != both.where(both > 0, both.amax()).amin(1)
@@ -150,6 +152,6 @@ def _elsewhere(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"]) -> fl
     return found.mean().item() if len(found) else 0.0
 
 
-def _used(labels: Int[Tensor, "n N"], counted: Shaped[Tensor, "n N"], groups: int) -> float:
+def _used(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"], groups: int) -> float:
     owned = torch.stack([((labels == k) & counted).sum(-1) for k in range(groups)], dim=-1)
     return (owned > IN_USE * counted.sum(-1, keepdim=True)).sum(-1).float().mean().item()

@@ -74,12 +74,14 @@ def _in_folder(folder: Path) -> Path:
 def _best(run: Path, seeds: list[int]) -> int:
     """The seed of a run that is best on validation; a warning says which one and by what."""
     valid, first = _validation(run, seeds), int(read_json(run / CARD).get("first_seed", 0))
-    metric = next((name for name in ("error", "ami", "cost") if name in valid), None)
+    metric = next((name for name in ("error", "ami", "agreement", "cost") if name in valid), None)
     scores = {} if metric is None else {first + i: of_seed[-1] for i, of_seed in enumerate(valid[metric])}
     scores = {seed: score for seed, score in scores.items() if seed in seeds}
     if scores:
-        chosen = (max if metric == "ami" else min)(scores, key=lambda seed: scores[seed])
-        words = {"error": "class error", "ami": "AMI"}.get(str(metric), metric)
+        chosen = (max if metric in ("ami", "agreement") else min)(scores, key=lambda seed: scores[seed])
+        words = {"error": "class error", "ami": "AMI", "agreement": "agreement of random starts"}.get(
+            str(metric), metric
+        )
         why = f"the best of {len(seeds)} by its {words} on validation, {scores[chosen]:.3f}"
     else:
         chosen, why = seeds[0], f"the first of {len(seeds)}, as no validation is recorded"
@@ -98,4 +100,6 @@ def _validation(run: Path, seeds: list[int]) -> dict[str, Any]:
             continue  # a line that a killed run did not finish
         if "valid" in record and (updates is None or record["step"] <= updates):
             found = record["valid"]
+            if "grouping" in record:
+                found = found | {"agreement": [[of_seed] for of_seed in record["grouping"]["agreement"]]}
     return found

@@ -219,6 +219,64 @@ def texture_mnist_2_compact_labels_50k() -> Config:
     return replace(base, optimiser=OptimiserConfig(lr=1e-3, updates=30_000, schedule="cosine", warmup=200, v_rate=3.0))
 
 
+def tetrominoes() -> Config:
+    """Three coloured tetrominoes on 35 x 35, with convolutions."""
+    return Config(
+        recipe="tetrominoes",
+        model=TaggerConfig(
+            shape=(35, 35),
+            kind="binary",
+            widths=(256, 128),
+            norm="layer",
+            noise=0.2,
+            mean=0.122,
+            channels=3,
+            mapping="conv",
+            conv_channels=(32, 48, 64, 64),
+        ),
+        data=DataConfig(name="tetrominoes", mode="fresh", train=1000, valid=1000, test=10_000, objects=3, size=35),
+        optimiser=OptimiserConfig(lr=1e-3, batch=32, updates=50_000, schedule="cosine", warmup=500, clip=1.0),
+        runtime=RuntimeConfig(evaluate_every=5_000, evaluate_scenes=200, checkpoint_every=5_000),
+        groups=4,
+        test_groups=4,
+        discount=0.3,
+    )
+
+
+def sprites() -> Config:
+    """Two to five coloured sprites over one another on 64 x 64, with convolutions."""
+    base = tetrominoes()
+    return replace(
+        base,
+        recipe="sprites",
+        model=replace(
+            base.model,
+            shape=(64, 64),
+            kind="real",
+            noise=0.15,
+            mean=0.5,
+            v_start=0.05,
+            conv_channels=(48, 64, 64, 64),
+            patch=2,
+        ),
+        data=replace(base.data, name="sprites", objects=5, min_objects=2, size=64),
+        groups=6,
+        test_groups=6,
+    )
+
+
+def sprites_one_colour() -> Config:
+    """The same with one colour for all sprites of a scene, so that colour does not tell them apart."""
+    base = sprites()
+    return replace(base, recipe="sprites-one-colour", data=replace(base.data, variant="one-colour"))
+
+
+def sprites_texture() -> Config:
+    """The same with a grey texture for each sprite in place of a colour."""
+    base = sprites()
+    return replace(base, recipe="sprites-texture", data=replace(base.data, variant="texture"))
+
+
 RECIPES: dict[str, Callable[[], Config]] = {
     recipe().recipe: recipe
     for recipe in (
@@ -242,6 +300,10 @@ RECIPES: dict[str, Callable[[], Config]] = {
         texture_mnist_2_top_labels_50k,
         texture_mnist_2_compact,
         texture_mnist_2_compact_labels_50k,
+        tetrominoes,
+        sprites,
+        sprites_one_colour,
+        sprites_texture,
     )
 }
 

@@ -61,9 +61,11 @@ def evaluate(
     chosen = pick_device(device)
     loaded = [Tagger.load(path, chosen) for path in subject.models]
     model = loaded[0]
+    if subject.data is None and model.config.channels > 1:
+        described = replace(described, channels_axis=model.config.channels_axis)
     k, t = groups or subject.groups or model.groups, iterations or subject.iterations or model.iterations
     scenes = load_split(described, split)
-    check_scenes(model.config, scenes.x.shape[1:], scenes.kind)
+    check_scenes(model.config, scenes.shape, scenes.kind, scenes.channels)
     model.use_kernels(subject.kernels)
     metrics = evaluate_weights(
         model, stack_weights(loaded), scenes, groups=k, iterations=t, batch=subject.batch

@@ -1,6 +1,6 @@
 """Tagger = TAG + Ladder + optional classes: the model of the paper, to train, use, save and load.
 
-# S seeds (optional) · B batch · K groups · N elements · T iterations · C classes
+# S seeds (optional) · B batch · K groups · P positions, N elements · T iterations · C classes
 
 Departures from the paper, all options of ``TaggerConfig`` and listed in docs/deviations.md: z is fed back as
 logits for binary inputs, the Ladder's top is a softmax also without labels, z starts at the data's own mean.
@@ -22,9 +22,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from taggernet import hub, model_io
-from taggernet.arrays import check_dense_tensor, float_array
 from taggernet.config.model import TaggerConfig
-from taggernet.config.validate import LARGEST, MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
+from taggernet.nets.conv import ConvMapping
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.frozen import batch_norms, freezable, freeze, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
@@ -34,7 +34,7 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapping, State, Units, run, start
 from taggernet.tag.grouping import batches, join_histories
-from taggernet.tag.likelihood import wide
+from taggernet.tagger_input import checked_rows
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
@@ -90,8 +90,10 @@ class Tagger(nn.Module):
 
     def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
         """Random masks from this key, z at the data's mean."""
-        mean = torch.full((self.config.elements,), self.config.mean, device=key.word.device)
-        return start(batch, groups, mean, key, first)
+        config = self.config
+        mean = 1 / config.channels if config.kind == "categorical" else config.mean
+        every = torch.full((config.elements,), mean, device=key.word.device)
+        return start(batch, groups, every, key, first, config.channels)
 
     def iterate(
         self,
@@ -111,7 +113,7 @@ class Tagger(nn.Module):
         frozen = frozen and not self.training
         last = None
         if dropout is not None or reader_alone:
-            if not isinstance(self.mapping, LadderMapping):
+            if not isinstance(self.mapping, LadderMapping | ConvMapping):
                 raise ValueError(
                     "this mapping of your own cannot leave units out nor keep what classes teach in a reader: "
                     "set class_dropout to 0 and class_reach to 'all'"
@@ -143,8 +145,8 @@ class Tagger(nn.Module):
         yield state
         yield from self.iterate(seen, state, iterations, frozen=noise is None)
 
-    def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B N"]:
-        """-log q_i(x) of one iteration, per element, in nats (Eq. 1)."""
+    def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B P"]:
+        """-log q_i(x) of one iteration, per position, in nats (Eq. 1)."""
         return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
 
     def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
@@ -173,10 +175,10 @@ class Tagger(nn.Module):
     ) -> Grouping:
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
-        x: (B, *shape) or (B, anything whose product is N), numpy or torch; what comes out is of the same
-        kind, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm models see
-        ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen statistics it
-        only bounds memory.
+        x: (B, *shape) or (B, anything whose product is N), numpy or torch, channels last or first as the model was
+        trained; what comes out is of the same kind, and on the same device. ``noisy`` corrupts x first, as in training.
+        BatchNorm models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with
+        frozen statistics it only bounds memory.
         """
         k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
@@ -188,7 +190,8 @@ class Tagger(nn.Module):
             [state.to(rows.device) for state in self.states(part, k, t, masks, first, noise)]
             for first, part in batches(rows, batch_size)
         ]
-        return Grouping(join_histories(histories), shape, as_numpy, self.units)
+        config = self.config
+        return Grouping(join_histories(histories), shape, as_numpy, self.units, config.channels, config.channels_first)
 
     @torch.no_grad()
     def predict(
@@ -212,29 +215,8 @@ class Tagger(nn.Module):
         return k, check_count("iterations", t, low=1, high=MAX_ITERATIONS)
 
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
-        """x as checked rows of floats, the shape of one input, and whether x was numpy."""
-        as_numpy = not isinstance(x, Tensor)
-        x = torch.from_numpy(float_array(x)) if as_numpy else check_dense_tensor("x", x)
-        expected = f"(B, {', '.join(map(str, self.config.shape))})"
-        if x.ndim < 2:
-            raise ValueError(f"x has shape {tuple(x.shape)}, but a batch {expected} is expected: add a batch dimension")
-        if len(x) == 0:
-            raise ValueError(f"x is empty, shape {tuple(x.shape)}: give at least one input of shape {expected}")
-        if math.prod(x.shape[1:]) != self.config.elements:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
-                f"has N={self.config.elements}: give {expected}"
-            )
-        rows = wide(x.reshape(len(x), -1))
-        seen = self.units.to_model(rows)
-        self.corruption.check(seen)
-        largest = seen.abs().max().item()
-        if largest > LARGEST:
-            raise ValueError(
-                f"x holds values as large as {largest:g} in the model's units, beyond {LARGEST:g}: scale the data, "
-                "e.g. to mean 0 and variance 1, or set the model's offset and scale"
-            )
-        return rows, tuple(x.shape[1:]), as_numpy
+        """x as checked rows of floats, the shape of its positions, and whether x was numpy."""
+        return checked_rows(x, self.config, self.corruption, self.units)
 
     @torch.no_grad()
     def freeze_statistics(
@@ -276,9 +258,9 @@ class Tagger(nn.Module):
 
     def save(self, folder: str | Path, card: dict[str, Any] | None = None, *, half: bool = False) -> Path:
         """Write model.safetensors and config.json into a folder; ``card`` adds notes such as metrics."""
-        if not isinstance(self.mapping, LadderMapping):
+        if not isinstance(self.mapping, LadderMapping | ConvMapping):
             raise TypeError(
-                f"the mapping is a {type(self.mapping).__name__}, but a model card only describes a Ladder: "
+                f"the mapping is a {type(self.mapping).__name__}, but a model card only describes the package's own: "
                 "save model.state_dict() with taggernet.fileio.write_tensors instead"
             )
         return model_io.write_model(

@@ -6,41 +6,62 @@ from torch import Tensor
 
 from taggernet.config.model import TaggerConfig
 from taggernet.nets.class_head import ClassHead
+from taggernet.nets.conv import ConvMapping
 from taggernet.nets.ladder import LadderMapping
-from taggernet.tag import BernoulliGroups, BitFlip, Corruption, GaussianGroups, GaussianNoise, Likelihood
+from taggernet.tag import (
+    BernoulliGroups,
+    BitFlip,
+    CategoricalGroups,
+    CategoryFlip,
+    Corruption,
+    GaussianGroups,
+    GaussianNoise,
+    Likelihood,
+)
 
 
-def mapping_for(config: TaggerConfig) -> LadderMapping:
-    """The Ladder, with the classes as its topmost level or, with ``class_widths``, a class head beside it."""
+def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
+    """The Ladder, alone or on top of convolutions. The classes are its topmost level or, with ``class_widths``, read
+    by a class head beside it."""
     on_top = config.classes > 0 and not config.class_widths
-    gate = config.gate if config.gate != "auto" else "plain" if config.kind == "binary" else "stable"
+    widths = config.widths + ((config.classes + 1,) if on_top else ())
+    plain_gate = config.kind != "real" and config.mapping == "ladder"
+    gate = config.gate if config.gate != "auto" else "plain" if plain_gate else "stable"
     heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
+    top = "softmax" if on_top else config.top
     head = None
     if config.class_widths:
         head = ClassHead(
-            config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps
-        )
+            config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps,
+            config.channels,
+        )  # fmt: skip
+    if config.mapping == "conv":
+        height, width = config.shape
+        return ConvMapping(
+            (height, width), config.channels, config.conv_channels, widths, config.norm, gate, top, heads,
+            config.norm_eps, head, config.patch,
+        )  # fmt: skip
     return LadderMapping(
-        config.elements,
-        config.widths + ((config.classes + 1,) if on_top else ()),
-        config.norm,
-        gate,
-        "softmax" if on_top else config.top,
-        heads,
-        config.norm_eps,
-        head,
+        config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels
     )
 
 
 def corruption_for(config: TaggerConfig, noise: Tensor | None = None) -> Corruption:
-    """Bit flips for binary inputs, Gaussian noise for real ones; ``noise`` (S, 1, 1) gives each seed its own."""
+    """Bit flips for binary inputs, other states for categorical ones, Gaussian noise for real ones.
+
+    ``noise`` (S, 1, 1) gives each seed its own, of binary and real inputs.
+    """
     level = config.noise if noise is None else noise
+    if config.kind == "categorical":
+        return CategoryFlip(config.channels, config.noise)
     return BitFlip(level) if config.kind == "binary" else GaussianNoise(level)
 
 
 def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelihood:
-    """Bernoulli groups for binary inputs, Gaussian groups for real ones; ``noise`` (S, 1, 1, 1) as above."""
+    """Bernoulli groups for binary inputs, categorical and Gaussian groups for the others; ``noise`` (S, 1, 1, 1)."""
     level = config.noise if noise is None else noise
+    if config.kind == "categorical":
+        return CategoricalGroups(config.channels, config.noise, config.feedback)
     if config.kind == "binary":
-        return BernoulliGroups(level, config.feedback)
-    return GaussianGroups(level, config.delta_z, config.ratio_variance)
+        return BernoulliGroups(level, config.feedback, channels=config.channels)
+    return GaussianGroups(level, config.delta_z, config.ratio_variance, channels=config.channels)

@@ -73,13 +73,25 @@ def fixture_digits() -> Iterator[None]:
 def shrunk(name: str, updates: int = STEPS) -> Config:
     """A recipe with everything kept but its size, its epsilons (see above) and a rate that suits few updates."""
     full = recipe(name)
-    texture = full.data.name != "shapes"
+    texture, conv = full.data.name.startswith("texture"), full.model.mapping == "conv"
+    size = {"tetrominoes": 14, "sprites": 16}.get(full.data.name, full.data.size)
     widths, class_widths = (tuple(max(6, w // 100) for w in ws) for ws in (full.model.widths, full.model.class_widths))
     return replace(
         full,
-        model=replace(full.model, widths=widths, class_widths=class_widths, norm_eps=SOFT_NORM),
+        model=replace(
+            full.model,
+            widths=widths,
+            class_widths=class_widths,
+            norm_eps=SOFT_NORM,
+            **({"shape": (size, size), "conv_channels": (4, 6)} if conv else {}),
+        ),
         data=replace(
-            full.data, train=400 if texture else 60, valid=20, test=20, labels=min(full.data.labels // 20, 200)
+            full.data,
+            train=400 if texture else 60,
+            valid=20,
+            test=20,
+            labels=min(full.data.labels // 20, 200),
+            size=size,
         ),
         optimiser=replace(
             full.optimiser,
@@ -90,7 +102,7 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
             warmup=min(full.optimiser.warmup, 5),
         ),
         runtime=quiet(log_every=1, evaluate_scenes=10),
-        iterations=min(full.iterations, 2 if texture else 3),
+        iterations=min(full.iterations, 2 if texture or conv else 3),
         precision="float32",
     )
 

@@ -1,17 +1,9 @@
-"""Many at once: the page under clients that ask without pause, and one model used from several threads.
-
-``make soak`` asks in full (16 clients, 1,000 requests); the numbers in docs/reliability.md come from
-benchmarks/page_load.py, which asks in the same way.
-"""
+"""Many at once: one model used from several threads."""
 
 from __future__ import annotations
 
 import os
-import runpy
-import sys
 import threading
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,29 +14,6 @@ from taggernet import Tagger, TaggerConfig
 from taggernet.tag import Grouping
 
 SOAK = os.environ.get("TAGGERNET_SOAK") == "1"
-CLIENTS, REQUESTS, MOST_GROWTH = (16, 1000, 4 << 20) if SOAK else (4, 48, 32 << 20)
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the server's memory from /proc")
-def test_the_page_under_load(tmp_path: Path) -> None:
-    """No error, bounded memory, nothing asked of another machine."""
-    pytest.importorskip("gradio", reason="the page needs gradio: pip install 'taggernet[web]'")
-    asked = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "page_load.py")))
-    model = Tagger(TaggerConfig(shape=(10, 10), widths=(40, 20, 10), norm="layer", mean=0.28))
-    reached = tmp_path / "reached"
-    with asked.served(
-        str(model.save(tmp_path / "model")), tmp_path, OMP_NUM_THREADS="1", TAGGERNET_REACHED_LOG=str(reached)
-    ) as page:
-        found = asked.load(page, CLIENTS, REQUESTS)
-    summary = found.summary()
-    print(summary)
-    assert not found.errors, found.errors[0]
-    assert summary["answered"] == REQUESTS
-    assert found.growth < MOST_GROWTH, summary
-    assert summary["median_ms"] <= summary["p95_ms"] <= 30_000
-    assert "Traceback" not in (tmp_path / "server.log").read_text()
-    assert not reached.exists(), reached.read_text()
 
 
 MODELS = {

@@ -24,7 +24,7 @@ import taggernet as tn
 from taggernet import Tagger, TaggerConfig
 from taggernet.data import load, mnist
 from taggernet.data.lazy import open_data
-from taggernet.explorer.loader import check_model
+from taggernet.explorer.shown_model import shown_model
 from taggernet.fileio import read_tensors
 from taggernet.training import train
 from taggernet.training.checkpoint import load as load_checkpoint
@@ -190,7 +190,7 @@ def test_pictures_that_are_too_large_are_not_shown(shape: tuple[int, ...], tmp_p
     model = Tagger(TaggerConfig(shape=shape, widths=(8, 4)))
     for named in (model, str(model.save(tmp_path / "model"))):
         with pytest.raises(ValueError, match="the page shows"):
-            check_model(named)
+            shown_model(named)
 
 
 # --- the network --------------------------------------------------------------------------------------------------

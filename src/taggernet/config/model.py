@@ -25,9 +25,10 @@ class TaggerConfig:
     """The configuration of a Tagger: everything but its weights."""
 
     shape: tuple[int, ...] = (20, 20)
-    """Shape of one input; N is its product."""
-    kind: Literal["binary", "real"] = "binary"
-    """Binary inputs get Bernoulli groups and bit flips, real ones Gaussian groups and noise."""
+    """Shape of one input, without its channels; its product is the number of positions, each with a mask of its own."""
+    kind: Literal["binary", "real", "categorical"] = "binary"
+    """Binary inputs get Bernoulli groups and bit flips, real ones Gaussian groups and noise; categorical: each position
+    is in one of several states, given as one-hot channels."""
     widths: tuple[int, ...] = (2000, 1000, 500)
     """Widths of the Ladder's levels, the projected input first."""
     classes: int = 0
@@ -35,19 +36,20 @@ class TaggerConfig:
     norm: Literal["batch", "layer"] = "batch"
     """batch: BatchNorm over batch x groups (the paper); layer: LayerNorm over features (the paper's starred rows)."""
     noise: float = 0.2
-    """Bit-flip probability (binary) or standard deviation (real) of the corruption."""
+    """Probability of a flipped bit (binary) or of another state (categorical), or standard deviation (real), of the
+    corruption."""
     mean: float = 0.5
-    """Initial value of z: the mean of the data."""
+    """Initial value of z: the mean of the data; categorical: always 1 / channels."""
     v_start: float = 1 + math.sqrt(2)
     """Real: initial variance of a group; training lowers it, like an annealing schedule."""
     feedback: Literal["logits", "probabilities"] = "logits"
-    """Binary: the form in which the mapping sees its last z."""
+    """Binary and categorical: the form in which the mapping sees its last z."""
     delta_z: Literal["eq4", "algorithm", "exact"] = "eq4"
     """Real: form of delta z (the paper states three)."""
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
     """Real: the variance inside L(m)."""
     gate: Literal["auto", "plain", "stable"] = "auto"
-    """Sigmoid on the decoder's gate; auto: stable for real inputs only."""
+    """Sigmoid on the decoder's gate; auto: for real inputs and with mapping conv."""
     top: Literal["softmax", "relu"] = "softmax"
     """Activation of the topmost level when there are no classes."""
     heads: Literal["auto", "normalised", "plain"] = "auto"
@@ -69,17 +71,37 @@ class TaggerConfig:
     """Input of the class head: all that the mapping sees of a group (features), or its mask alone (masks)."""
     frozen_iterations: int = 0
     """BatchNorm: iterations whose statistics are frozen, set by ``Tagger.freeze_statistics``; 0: those of the batch."""
+    channels: int = 1
+    """Numbers at each position, e.g. 3 for colour: they share the position's mask."""
+    channels_first: bool = False
+    """Whether inputs are (channels, *shape) rather than (*shape, channels)."""
+    mapping: Literal["ladder", "conv"] = "ladder"
+    """ladder: fully connected, knows nothing of neighbours (the paper); conv: convolutions, for images."""
+    conv_channels: tuple[int, ...] = (32, 48, 64)
+    """conv: channels of its levels; each has half the height and width of the one before, and the Ladder's widths come
+    on top."""
+    patch: int = 1
+    """conv: side of the patches of positions that its first level sees as one; 2 is about four times faster than 1."""
 
     def __post_init__(self) -> None:
         check_fields(self)
-        binary = self.kind == "binary"
-        check_number("noise", self.noise, Range(0, 0.5, below=True) if binary else Range(0, LARGEST))
+        flips = {"binary": 0.5, "categorical": 1 - 1 / self.channels}
+        noise = Range(0, flips[self.kind], below=True) if self.kind in flips else Range(0, LARGEST)
+        if self.kind == "categorical" and self.channels < 2:
+            raise ValueError("kind='categorical' needs a channel for each state, but channels=1: set channels")
+        check_number("noise", self.noise, noise)
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         self._set("widths", check_sizes("widths", self.widths, least=2, most=MAX_LEVELS, largest=MAX_WIDTH))
         self._set(
             "class_widths",
             check_sizes("class_widths", self.class_widths, least=0, most=MAX_LEVELS, largest=MAX_WIDTH),
         )
+        self._set(
+            "conv_channels",
+            check_sizes("conv_channels", self.conv_channels, least=1, most=MAX_LEVELS, largest=MAX_WIDTH),
+        )
+        if self.mapping == "conv":
+            check_conv(self.shape, self.patch, len(self.conv_channels))
         if self.elements > MAX_ELEMENTS:
             raise ValueError(f"shape={self.shape} has more than {MAX_ELEMENTS:,} elements: give smaller inputs")
         for name in ("offsets", "scales"):
@@ -104,5 +126,38 @@ class TaggerConfig:
         object.__setattr__(self, name, value)
 
     @property
-    def elements(self) -> int:
+    def positions(self) -> int:
+        """P: an input has as many masks in every group."""
         return math.prod(self.shape)
+
+    @property
+    def elements(self) -> int:
+        """N: all numbers of an input."""
+        return self.positions * self.channels
+
+    @property
+    def channels_axis(self) -> Literal["none", "first", "last"]:
+        """Where an input has its channels."""
+        return "none" if self.channels == 1 else "first" if self.channels_first else "last"
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input with its channels."""
+        if self.channels == 1:
+            return self.shape
+        return (self.channels, *self.shape) if self.channels_first else (*self.shape, self.channels)
+
+
+def check_conv(shape: tuple[int, ...], patch: int, levels: int) -> None:
+    """Raise ValueError if convolutions on this many levels do not fit inputs of this shape."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"mapping='conv' needs images of shape (height, width), but shape={shape}: choose mapping='ladder', or set "
+            "channels if one dimension is that of colour"
+        )
+    least = patch * 2 ** (levels - 1)
+    if min(shape) < least:
+        raise ValueError(
+            f"conv_channels has {levels} levels, which with patch={patch} need images of at least {least} x {least}, "
+            f"but shape={shape}: give fewer levels, a smaller patch, or mapping='ladder'"
+        )

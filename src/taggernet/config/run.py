@@ -50,6 +50,9 @@ class DataConfig:
     """TextureMNIST: shared: all seeds have the same labelled scenes; per-seed: each seed draws its own."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
+    channels_axis: Literal["none", "first", "last"] = "none"
+    """Your own data: which dimension holds the channels of a position, which share a mask: first (n, C, ...), last
+    (n, ..., C), or none; guessed for colour images (n, 3, H, W) and (n, H, W, 3)."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -1,6 +1,6 @@
 """A user's own file, left on disk if it is large: rows are read when they are needed.
 
-# n scenes · *shape the shape of one scene
+# n scenes · *shape the shape of one scene's positions · C channels
 
 Small and compressed files are read whole, by ``load``. A large .npy, .h5 or uncompressed .npz stays where it is: its
 header is checked when it is opened, its values by ``survey`` (all of them, once) and whenever rows are read.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,7 +21,7 @@ import numpy as np
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice
 from taggernet.data import files
-from taggernet.data.scenes import Kind, Scenes, load
+from taggernet.data.scenes import KINDS, Axis, Kind, Scenes, channels_axis_of, channels_last, load_with_axis
 
 _CHUNK = 1 << 22  # elements looked at in one go
 
@@ -37,23 +37,36 @@ class LazyArrays:
     """As the file says; None where it says nothing."""
     name: str = "x"
     """Its name in error messages."""
+    axis: Axis = "none"
+    """Where the channels of x are; what is read of x has them last."""
 
     @classmethod
-    def of(cls, scenes: Scenes) -> LazyArrays:
-        return cls(scenes.x, scenes.groups, scenes.classes, scenes.kind)
+    def of(cls, scenes: Scenes, name: str = "x") -> LazyArrays:
+        axis: Axis = "last" if scenes.channels > 1 else "none"
+        return cls(scenes.x, scenes.groups, scenes.classes, scenes.kind, name, axis)
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one scene."""
-        return tuple(self.x.shape[1:])
+        """The shape of one scene, without its channels."""
+        whole = tuple(self.x.shape[1:])
+        return {"none": whole, "first": whole[1:], "last": whole[:-1]}[self.axis]
+
+    @property
+    def channels(self) -> int:
+        return 1 if self.axis == "none" else int(self.x.shape[1 if self.axis == "first" else -1])
+
+    @property
+    def elements(self) -> int:
+        """Numbers in a scene."""
+        return math.prod(self.x.shape[1:])
 
     @property
     def nbytes(self) -> int:
         """What x needs as float32."""
-        return 4 * len(self) * math.prod(self.shape)
+        return 4 * len(self) * self.elements
 
     def read(self, array: Any, rows: Array) -> Array:
         """Rows of one of the arrays, in this order and as often as named."""
@@ -64,10 +77,12 @@ class LazyArrays:
         """These rows, in memory and checked."""
         pick = None if self.classes is None else self.classes[rows]
         groups = None if self.groups is None else self.read(self.groups, rows)
+        x = self.read(self.x, rows)
         if not len(rows):  # a split may be empty, a user's array may not
-            return Scenes(self.read(self.x, rows).astype(np.float32), groups, pick, self.kind or "real")
+            x = channels_last(x.astype(np.float32), self.axis)
+            return Scenes(x, groups, pick, self.kind or "real", channels=self.channels)
         try:
-            return Scenes.of(self.read(self.x, rows), groups, pick, self.kind)
+            return Scenes.of(x, groups, pick, self.kind, channels_axis=self.axis)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.name}: {error}") from None
 
@@ -87,34 +102,39 @@ class LazyRows:
         return None if self.data.classes is None else self.data.classes[self.rows]
 
     def take(self, index: Array) -> Array:
-        """x of the index-th rows, float32 of shape (*index.shape, *shape)."""
-        return self.data.read(self.data.x, self.rows[index]).astype(np.float32, copy=False)
+        """x of the index-th rows, float32 of shape (*index.shape, *shape), with channels (..., C)."""
+        read = self.data.read(self.data.x, self.rows[index.reshape(-1)]).astype(np.float32, copy=False)
+        rows: Array = channels_last(read, self.data.axis)
+        return rows.reshape(*index.shape, *rows.shape[1:])
 
 
 # --- opening ------------------------------------------------------------------------------------------------------
 
 
-def open_data(path: str | PathLike[str]) -> LazyArrays:
-    """A .npy, .npz or .h5 file; large ones are left on the disk."""
+def open_data(path: str | PathLike[str], channels_axis: str | None = None) -> LazyArrays:
+    """A .npy, .npz or .h5 file; large ones are left on the disk. ``channels_axis``: as in ``Scenes.of``."""
     path = Path(path)
     if path.is_file() and path.stat().st_size > files.MAPPED:
         mapped = {".npy": _map_npy, ".npz": _map_npz, ".h5": _map_h5, ".hdf5": _map_h5}.get(path.suffix.lower())
         arrays = None if mapped is None else mapped(path)
         if arrays is not None:
-            return _checked(path, arrays)
-    scenes = load(path)
-    return LazyArrays(scenes.x, scenes.groups, scenes.classes, scenes.kind, str(path))
+            return _checked(path, arrays, channels_axis)
+    scenes, axis = load_with_axis(path, channels_axis)
+    x = np.moveaxis(scenes.x, -1, 1) if axis == "first" and scenes.channels > 1 else scenes.x
+    return replace(LazyArrays.of(scenes, str(path)), x=x, axis=axis if scenes.channels > 1 else "none")
 
 
-def _checked(path: Path, arrays: dict[str, Any]) -> LazyArrays:
+def _checked(path: Path, arrays: dict[str, Any], channels_axis: str | None) -> LazyArrays:
     """What ``load`` would check, as far as shapes and types go."""
     x, groups, kind = arrays["x"], arrays.get("groups"), arrays.get("kind")
     if len(x.shape) < 2 or math.prod(x.shape) == 0:
         raise ValueError(f"{path}: x has shape {tuple(x.shape)}, expected (n, ...) with one scene per row")
-    if groups is not None and (groups.dtype.kind not in "iu" or tuple(groups.shape) != tuple(x.shape)):
+    axis = channels_axis_of(tuple(x.shape), None if groups is None else tuple(groups.shape), channels_axis)
+    opened = LazyArrays(x, groups, name=str(path), axis=axis)
+    if groups is not None and (groups.dtype.kind not in "iu" or tuple(groups.shape) != (len(x), *opened.shape)):
         raise ValueError(
             f"{path}: groups is {groups.dtype} of shape {tuple(groups.shape)}, but x has {tuple(x.shape)}: "
-            "give one integer per element of x, 0 = unscored"
+            "give one integer per position of x, 0 = unscored"
         )
     classes = arrays.get("classes")
     if classes is not None:
@@ -122,8 +142,8 @@ def _checked(path: Path, arrays: dict[str, Any]) -> LazyArrays:
             classes = Scenes.of(np.zeros((len(x), 1), np.uint8), classes=classes[()]).classes
         except (ValueError, TypeError) as error:
             raise type(error)(f"{path}: {error}") from None
-    named = None if kind is None else check_choice("kind", str(kind[()]), ("binary", "real"))
-    return LazyArrays(x, groups, classes, cast(Kind | None, named), str(path))
+    named = None if kind is None else check_choice("kind", str(kind[()]), KINDS)
+    return replace(opened, classes=classes, kind=cast(Kind | None, named))
 
 
 def _map_npy(path: Path) -> dict[str, Any]:
@@ -207,9 +227,9 @@ class Survey(NamedTuple):
 def survey(data: LazyArrays, kind: str | None = None) -> Survey:
     """Range, mean and standard deviation of x, also of each element, and whether it is binary; refuses what cannot be
     learned from."""
-    wanted = data.kind if kind is None else check_choice("kind", kind, ("binary", "real"))
-    binary, low, high, most = True, math.inf, -math.inf, 0
-    count, means, squares = 0, np.zeros(math.prod(data.shape)), np.zeros(math.prod(data.shape))
+    wanted = data.kind if kind is None else check_choice("kind", kind, KINDS)
+    binary, one_hot, low, high, most = True, data.channels > 1, math.inf, -math.inf, 0
+    count, means, squares = 0, np.zeros(data.elements), np.zeros(data.elements)
     for begin, part in _chunks(data.x):
         values = part.astype(np.float64)
         with np.errstate(over="ignore"):
@@ -220,8 +240,9 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
                 "expected finite numbers: drop or fill such scenes first"
             )
         binary = binary and bool(((values == 0) | (values == 1)).all())
+        one_hot = one_hot and binary and bool((channels_last(values, data.axis).sum(-1) == 1).all())
         low, high = min(low, float(values.min())), max(high, float(values.max()))
-        rows, total = values.reshape(len(values), -1), count + len(values)
+        rows, total = channels_last(values, data.axis).reshape(len(values), -1), count + len(values)
         delta = rows.mean(0) - means
         squares += rows.var(0) * len(rows) + delta**2 * count * len(rows) / total
         means, count = means + delta * len(rows) / total, total
@@ -235,7 +256,13 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
             f"{data.name}: kind 'binary' was asked for, but x holds values other than 0 and 1: "
             "threshold x first, or choose kind 'real'"
         )
-    found: Kind = "binary" if binary and wanted != "real" else "real"
+    if wanted == "categorical" and not one_hot:
+        raise ValueError(
+            f"{data.name}: kind 'categorical' was asked for, but x is not one-hot: give one channel per state, e.g. "
+            "numpy.eye(states)[x], with channels_axis 'last'"
+        )
+    detected: Kind = "categorical" if one_hot else "binary" if binary else "real"
+    found = cast(Kind, wanted or detected)
     variances = squares / count
     deviation = math.sqrt(variances.mean() + means.var())
     return Survey(found, low, high, float(means.mean()), deviation, most, means, np.sqrt(variances))

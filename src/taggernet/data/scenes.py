@@ -3,9 +3,9 @@
 Every data set of this package is a ``Scenes``; ``Scenes.of`` makes one of a user's own arrays and is the
 border at which they are checked. Inside, the arrays are trusted.
 
-    n scenes · *shape the shape of one scene's positions, e.g. (20, 20) · C channels, e.g. 3 of a colour picture
+    n scenes · *shape the shape of one scene's positions, e.g. (20, 20) · C channels, e.g. 3 for colour
 
-    x        (n, *shape)   uint8 of 0 and 1 when binary, float32 when real; (n, *shape, C) with channels
+    x        (n, *shape)   uint8 of 0 and 1 when binary or categorical, float32 when real; with channels (n, *shape, C)
     groups   (n, *shape)   true group of each position, counted from 1; 0 = unscored
     classes  (n,) or (n, c)  true class(es) of each scene; -1 = no label
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -27,7 +27,14 @@ from taggernet.config.validate import check_choice, check_count
 from taggernet.data import files
 from taggernet.rng import Key
 
-Kind = Literal["binary", "real"]
+Kind = Literal["binary", "real", "categorical"]
+KINDS: tuple[Kind, ...] = ("binary", "real", "categorical")
+"""categorical: one-hot channels."""
+Axis = Literal["none", "first", "last"]
+AXES: tuple[Axis, ...] = ("none", "first", "last")
+"""Which dimension of a scene, if any, is that of channels: they share the mask of their position."""
+COLOURS = 3
+"""A dimension of this size is taken for that of channels if scenes have two more."""
 
 _MOST_ELEMENTS = 1 << 32
 _MOST_CLASSES = 2**31 - 1
@@ -56,15 +63,25 @@ class Scenes:
         classes: object = None,
         kind: str | None = None,
         details: Mapping[str, object] | None = None,
+        channels_axis: str | None = None,
     ) -> Scenes:
-        """Scenes from arrays of your own, checked; ``kind`` is inferred from the values unless given."""
-        values, found = _check_x(x, kind)
+        """Scenes from arrays of your own, checked; ``kind`` is inferred from the values unless given.
+
+        ``channels_axis`` says where the channels of x are: 'first' (n, C, *shape), 'last' (n, *shape, C) or 'none';
+        unless given it is inferred from the shapes of x and groups (``channels_axis_of``).
+        """
+        array = _as_array("x", x)
+        true = None if groups is None else _as_array("groups", groups)
+        axis = channels_axis_of(array.shape, None if true is None else true.shape, channels_axis)
+        channels = 1 if axis == "none" else array.shape[1 if axis == "first" else -1]
+        values, found = _check_x(channels_last(array, axis), kind, channels)
         return cls(
             x=values,
-            groups=None if groups is None else _check_groups(groups, values.shape),
+            groups=None if true is None else _check_groups(true, values.shape[: -1 if channels > 1 else None]),
             classes=None if classes is None else _check_classes(classes, len(values)),
             kind=found,
             details={name: _check_detail(name, value, len(values)) for name, value in (details or {}).items()},
+            channels=channels,
         )
 
     def __len__(self) -> int:
@@ -92,8 +109,8 @@ class Scenes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one scene's positions."""
-        return tuple(self.x.shape[1:] if self.channels == 1 else self.x.shape[1:-1])
+        """The shape of one scene, without its channels."""
+        return tuple(self.x.shape[1 : -1 if self.channels > 1 else None])
 
     @property
     def labelled(self) -> Array:
@@ -113,26 +130,64 @@ class Scenes:
         files.write_arrays(Path(path), arrays, self.kind, overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str], *, limit: int = files.LIMIT) -> Scenes:
+def load(path: str | os.PathLike[str], *, channels_axis: str | None = None, limit: int = files.LIMIT) -> Scenes:
     """Scenes from a .npz, .npy (x alone) or .h5 file, checked like arrays; ``limit`` bounds the bytes unpacked."""
+    return load_with_axis(path, channels_axis, limit)[0]
+
+
+def load_with_axis(
+    path: str | os.PathLike[str], channels_axis: str | None = None, limit: int = files.LIMIT
+) -> tuple[Scenes, Axis]:
+    """``load``, and where the file has its channels."""
     arrays = files.read_arrays(Path(path), limit)
     kind = arrays.pop("kind", None)
     details = {name: arrays.pop(name) for name in list(arrays) if name.startswith(files.DETAIL)}
+    x, groups = arrays["x"], arrays.get("groups")
     try:
-        return Scenes.of(
-            arrays["x"],
-            arrays.get("groups"),
+        axis = channels_axis_of(x.shape, None if groups is None else groups.shape, channels_axis)
+        scenes = Scenes.of(
+            x,
+            groups,
             arrays.get("classes"),
             kind=None if kind is None else str(kind[()]),
             details={name.removeprefix(files.DETAIL): array for name, array in details.items()},
+            channels_axis=axis,
         )
     except (ValueError, TypeError) as error:
         raise type(error)(f"{path}: {error}") from None
+    return scenes, axis
 
 
 def infer_kind(x: object) -> Kind:
     """'binary' if every value is 0 or 1, otherwise 'real'."""
-    return _check_x(x, None)[1]
+    return _check_x(_as_array("x", x), None)[1]
+
+
+def channels_axis_of(shape: tuple[int, ...], groups: tuple[int, ...] | None = None, given: str | None = None) -> Axis:
+    """Where the channels are in x of this shape: as ``given``, else as the shape of the true groups tells, else last
+    or first where colour images (n, H, W, 3) or (n, 3, H, W) have them, else nowhere."""
+    if given is not None:
+        axis = cast(Axis, check_choice("channels_axis", given, AXES))
+        if axis != "none" and len(shape) < 3:
+            raise ValueError(
+                f"channels_axis={given!r} was given, but x has shape {shape}, which leaves no position: give "
+                "(n, *shape, channels) or (n, channels, *shape), or channels_axis='none'"
+            )
+        return axis
+    if groups is not None:
+        if groups == shape or len(shape) < 3:
+            return "none"
+        return "last" if groups == shape[:-1] else "first" if groups == (shape[0], *shape[2:]) else "none"
+    if len(shape) != 4:
+        return "none"
+    return "last" if shape[-1] == COLOURS else "first" if shape[1] == COLOURS else "none"
+
+
+def channels_last(array: Any, axis: Axis) -> Any:
+    """Scenes with their channels in the last dimension; a single channel is no dimension of its own."""
+    if axis == "first":
+        array = np.moveaxis(array, 1, -1)
+    return array[..., 0] if axis != "none" and array.shape[-1] == 1 else array
 
 
 def labelled_subset(classes: object, count: int, seed: int = 0, n_classes: int = 10) -> Array:
@@ -207,17 +262,16 @@ def _as_array(name: str, value: object) -> Array:
     return array
 
 
-def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
+def _check_x(array: Array, kind: str | None, channels: int = 1) -> tuple[Array, Kind]:
     if kind is not None:
-        check_choice("kind", kind, ("binary", "real"))
-    array = _as_array("x", x)
+        check_choice("kind", kind, KINDS)
     if array.ndim < 2:
         raise ValueError(
             f"x has shape {array.shape}, expected (n, ...) with one scene per row: for a single scene pass x[None]"
         )
     if array.size == 0:
         raise ValueError(f"x is empty (shape {array.shape}): pass at least one scene with at least one element")
-    binary = True
+    binary, one_hot = True, channels > 1
     rows = max(1, _CHUNK // (array.size // len(array)))
     for begin in range(0, len(array), rows):
         part = array[begin : begin + rows]
@@ -230,12 +284,19 @@ def _check_x(x: object, kind: str | None) -> tuple[Array, Kind]:
                     f"expected finite numbers: drop or fill such scenes first"
                 )
         binary = binary and bool(((part == 0) | (part == 1)).all())
+        one_hot = one_hot and binary and bool((part.sum(-1, dtype=np.float64) == 1).all())
+    if kind == "categorical" and not one_hot:
+        raise ValueError(
+            f"kind='categorical' was given, but x of shape {array.shape} is not one-hot: give one channel per state, "
+            "e.g. numpy.eye(states)[x], with channels_axis='last'"
+        )
     if kind == "binary" and not binary:
         raise ValueError(
             "kind='binary' was given, but x holds values other than 0 and 1: threshold x first, or pass kind='real'"
         )
-    found: Kind = "binary" if binary and kind != "real" else "real"
-    return array.astype(np.uint8 if found == "binary" else np.float32, copy=False), found
+    found: Kind = "real" if kind == "real" or not binary else "categorical" if one_hot and kind is None else "binary"
+    found = "categorical" if kind == "categorical" else found
+    return array.astype(np.float32 if found == "real" else np.uint8, copy=False), found
 
 
 def _check_groups(groups: object, shape: tuple[int, ...]) -> Array:
@@ -243,7 +304,7 @@ def _check_groups(groups: object, shape: tuple[int, ...]) -> Array:
     if array.dtype.kind not in "iu":
         raise TypeError(f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1")
     if array.shape != shape:
-        raise ValueError(f"groups has shape {array.shape}, but x has {shape}: pass one group number per element of x")
+        raise ValueError(f"groups has shape {array.shape}, but x has {shape}: pass one group number per position of x")
     if array.min() < 0:
         raise ValueError(f"groups holds {array.min()}, expected 0 (unscored) or more: number the groups from 1")
     return array

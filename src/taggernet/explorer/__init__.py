@@ -1,16 +1,17 @@
-"""The page: watch groups form, take one away, and see whether you read textured digits better than the network.
+"""The explorer: a page that runs a model in the browser. Drag a shape and the groups follow.
 
-``launch`` opens it. The parts that need no browser (``scenes``, ``looking``, ``contest``) do not import gradio.
+``launch`` serves it on this machine. ``page/`` is the page itself: HTML, CSS and JavaScript, with nothing to build.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from taggernet.data import Scenes
+    from taggernet.explorer.serve import Served
     from taggernet.tagger import Tagger
 
 __all__ = ["launch"]
@@ -24,22 +25,15 @@ def launch(
     open_browser: bool = True,
     scenes: Scenes | None = None,
     block: bool = True,
-) -> Any:
+) -> Served:
     """Open the page for a model, or for the folder of one.
 
-    ``scenes`` are shown as the test set in place of the built-in ones, and are needed where the model is of none of
-    the paper's data sets and its inputs cannot be drawn. ``port`` None takes the first free one from 7860.
-    ``block=False`` returns the running page, with ``url`` and ``close``, instead of waiting for Ctrl-C.
+    ``scenes`` are shown in place of the built-in ones, and are needed where the model is of none of the paper's data
+    sets and its inputs cannot be drawn. ``port`` None takes the first free one from 7860. ``block=False`` returns the
+    running page, with ``url`` and ``close``, instead of waiting for Ctrl-C.
     """
-    from taggernet.explorer.address import check_address
-    from taggernet.explorer.loader import check_model
+    from taggernet.explorer.bundle import bundle
+    from taggernet.explorer.serve import check_address, serve
 
     check_address(host, port)
-    check_model(model)
-    try:
-        from taggernet.explorer.app import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "gradio":
-            raise
-        raise OSError("the page needs gradio, which is not installed: pip install 'taggernet[web]'") from None
-    return serve(model, host=host, port=port, open_browser=open_browser, scenes=scenes, block=block)
+    return serve(bundle(model, scenes), host=host, port=port, open_browser=open_browser, block=block)

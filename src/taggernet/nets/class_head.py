@@ -1,6 +1,6 @@
 """A classifier of groups beside the Ladder, for when the Ladder's upper levels hold something else than the class.
 
-# S seeds (optional) · R rows = B x K · N elements · C classes and 'no class'
+# S seeds (optional) · R rows = B x K · N elements, P positions · C classes and 'no class'
 
 On textures the Ladder's upper levels describe the texture of a group, which denoising needs, and next to nothing of its
 outline (docs/LOG.md). A head of its own reads the same rows as the mapping, or the masks among them, and leaves the
@@ -35,10 +35,12 @@ class ClassHead(nn.Module):
         reads: Reads = "features",
         norm: NormKind = "batch",
         eps: float = 1e-10,
+        channels: int = 1,
     ) -> None:
         super().__init__()
-        self.elements, self.reads = elements, reads
-        sizes = [{"features": 4, "masks": 1}[reads] * elements, *widths, classes + 1]
+        self.elements, self.positions, self.reads = elements, elements // channels, reads
+        size = self.positions if reads == "masks" else 2 * elements + 2 * self.positions
+        sizes = [size, *widths, classes + 1]
         self.layers = nn.ModuleList(Linear(low, high) for low, high in itertools.pairwise(sizes))
         self.biases = nn.ParameterList(per_feature(width, 0.0) for width in sizes[1:])
         self.scale = per_feature(classes + 1, 1.0)
@@ -47,7 +49,7 @@ class ClassHead(nn.Module):
     def forward(
         self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, iteration: Iteration | None = None
     ) -> Float[Tensor, "*S R C"]:
-        h = features if self.reads == "features" else features[..., self.elements : 2 * self.elements]
+        h = features if self.reads == "features" else features.narrow(-1, self.elements, self.positions)
         for level, (project, bias) in enumerate(zip(self.layers, self.biases, strict=True), start=1):
             scale = self.scale if level == len(self.layers) else None
             norm = at_iteration(self.norms[level - 1], iteration)

@@ -1,6 +1,6 @@
 """The Ladder network (Rasmus et al. 2015), as TAG's parametric mapping.
 
-# S seeds (optional) · R rows = B x K · N elements · level l has widths[l] features, level 0 is the input
+# S seeds (optional) · R rows = B x K · N elements, P positions · level l has widths[l] features, level 0 is the input
 
     encoder   z_l = norm(h_{l-1} W_l),  h_l = relu(z_l + b_l),  top: softmax(c (z + b))
     decoder   u = norm(h_top) at the top, norm(z^_{l+1} V_l) below,  z^_l = g(z_l, u)
@@ -137,7 +137,7 @@ class Ladder(nn.Module):
 
 
 class LadderMapping(nn.Module):
-    """Tagger's mapping: project 4N features to the Ladder's input, its output to z and m.
+    """Tagger's mapping: project 2N + 2P features to the Ladder's input, its output to z and m.
 
     h = relu(norm(W_h features) + b);  [z, m] = norm(W_u Ladder(h)), z with a scale and bias per element,
     m with one scale for all. ``heads="plain"`` leaves this last norm out: LayerNorm would give every group's mask
@@ -155,15 +155,17 @@ class LadderMapping(nn.Module):
         eps: float = 1e-10,
         reader: ClassHead | None = None,
         combinator: type[Combinator] = Combinator,
+        channels: int = 1,
     ) -> None:
         super().__init__()
-        self.elements = elements
-        self.W_h = Linear(4 * elements, widths[0])
+        self.elements, self.positions = elements, elements // channels
+        self.W_h = Linear(2 * elements + 2 * self.positions, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
         self.ladder = Ladder(widths, norm, gate, top, eps, combinator)
-        self.W_u = Linear(widths[0], 2 * elements)
+        self.W_u = Linear(widths[0], elements + self.positions)
         self.norm_h = make_norm(norm, eps, widths[0])
-        self.norm_z, self.norm_m = (make_norm(norm, eps, elements) if heads == "normalised" else None for _ in range(2))
+        sizes = (elements, self.positions)
+        self.norm_z, self.norm_m = (make_norm(norm, eps, n) if heads == "normalised" else None for n in sizes)
         self.z_scale, self.z_bias = per_feature(elements, 1.0), per_feature(elements, 0.0)
         self.m_scale = per_feature(1, 1.0)
         self.reader = reader
@@ -183,11 +185,11 @@ class LadderMapping(nn.Module):
         else:
             u, _ = self.ladder(h, iteration=iteration)
             top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
-        z_u, m_u = self.W_u(u).split(self.elements, dim=-1)  # one product for both heads
+        z_u, m_u = self.W_u(u).split([self.elements, self.positions], dim=-1)  # one product for both heads
         if self.norm_z is None or self.norm_m is None:
             return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)
         _, z_pre = scaled(at_iteration(self.norm_z, iteration), z_u, self.z_scale, self.z_bias, lateral=False)
-        m_scale = self.m_scale.expand_as(self.z_scale).contiguous()
+        m_scale = self.m_scale.expand(*self.m_scale.shape[:-1], self.positions).contiguous()
         m_bias = torch.zeros_like(m_scale)
         _, m_pre = scaled(at_iteration(self.norm_m, iteration), m_u, m_scale, m_bias, lateral=False)
         return Mapped(z_pre, m_pre, top)

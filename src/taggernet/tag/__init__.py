@@ -1,14 +1,16 @@
 """The TAG framework: corruption, group likelihoods and the loop that drives any parametric mapping."""
 
-from taggernet.tag.corruption import BitFlip, Corruption, GaussianNoise
+from taggernet.tag.corruption import BitFlip, CategoryFlip, Corruption, GaussianNoise
 from taggernet.tag.grouping import Grouping, State, run, start, step
-from taggernet.tag.likelihood import BernoulliGroups, GaussianGroups, Likelihood
+from taggernet.tag.likelihood import BernoulliGroups, CategoricalGroups, GaussianGroups, Likelihood
 from taggernet.tag.mapping import Mapped, Mapping
 from taggernet.tag.units import Units
 
 __all__ = [
     "BernoulliGroups",
     "BitFlip",
+    "CategoricalGroups",
+    "CategoryFlip",
     "Corruption",
     "GaussianGroups",
     "GaussianNoise",

@@ -1,6 +1,6 @@
 """Corruption of the input, x -> x~ (paper, appendix "Input").
 
-# S seeds (optional) · B batch · N elements
+# S seeds (optional) · B batch · N elements = P positions x C channels
 
 Calling a corruption checks its input; ``apply`` trusts it, for use inside a compiled step.
 """
@@ -94,6 +94,54 @@ class GaussianNoise:
         """Corrupt without checking; ``first`` is the batch's first row in the stream."""
         noise = key.normal(*_noise_shape(x, key), start=first * x.shape[-1])
         return x + self.sigma * noise
+
+    def __call__(self, x: Tensor, key: Key) -> Tensor:
+        self.check(x)
+        return self.apply(x, key)
+
+
+@dataclass(frozen=True)
+class CategoryFlip:
+    """One-hot channels: with probability beta a position shows another of its C states, each equally likely."""
+
+    channels: int
+    beta: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.channels < 2:
+            raise ValueError(f"channels={self.channels} leaves a position no other state: give at least 2 channels")
+        most = 1 - 1 / self.channels
+        if not 0.0 <= self.beta < most:
+            raise ValueError(
+                f"beta={self.beta} hides the state of {self.channels} channels: choose 0 <= beta < {most:.3g}"
+            )
+
+    def check(self, x: Tensor) -> None:
+        _check_finite(x)
+        if x.shape[-1] % self.channels:
+            raise ValueError(
+                f"{x.shape[-1]} elements do not divide into positions of {self.channels} channels: "
+                "check the shape and the number of channels"
+            )
+        states = torch.unflatten(x, -1, (-1, self.channels))
+        wrong = ((states != 0) & (states != 1)).any(-1) | (states.sum(-1) != 1)
+        if wrong.any():
+            given = ", ".join(f"{number:g}" for number in states[wrong][0].tolist()[:8])
+            raise ValueError(
+                f"categories need one 1 and zeros in the {self.channels} channels of every position, but x holds "
+                f"({given}): encode states as numpy.eye({self.channels})[states], or choose another kind"
+            )
+
+    def apply(self, x: Shaped[Tensor, "*S B N"], key: Key, first: int | Tensor = 0) -> Float[Tensor, "*S B N"]:
+        """Corrupt without checking; ``first`` is the batch's first row in the stream."""
+        x = x if torch.is_floating_point(x) else x.float()
+        states = torch.unflatten(x, -1, (-1, self.channels))
+        begin, shape = first * states.shape[-2], _noise_shape(states[..., 0], key)
+        flip = key.bernoulli(self.beta, *shape, start=begin)
+        turn = 1 + key.fold(1).integers(self.channels - 1, *shape, start=begin)
+        shown = (states.argmax(-1) + flip * turn) % self.channels
+        every = torch.arange(self.channels, device=x.device)
+        return (shown.unsqueeze(-1) == every).to(x.dtype).flatten(-2)
 
     def __call__(self, x: Tensor, key: Key) -> Tensor:
         self.check(x)

@@ -1,7 +1,7 @@
 """The TAG loop: start, step, run (paper, Algorithm 1), and what comes out of it.
 
-# S seeds (optional) · B batch · K groups · N elements · T iterations
-# x~ (*S, B, N) · z, m (*S, B, K, N)
+# S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · T iterations
+# x~ (*S, B, N) · z (*S, B, K, N) · m (*S, B, K, P)
 
 K is the shape of the state and T the length of ``run``: neither lives in a module.
 """
@@ -18,7 +18,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from taggernet.rng import Key
-from taggernet.tag.likelihood import Likelihood, wide
+from taggernet.tag.likelihood import Likelihood, to_channels, wide
 from taggernet.tag.mapping import Mapping
 from taggernet.tag.units import SAME_UNITS, Units
 
@@ -31,13 +31,13 @@ class State(NamedTuple):
 
     z: Float[Tensor, "*S B K N"]
     """Expected input of each group."""
-    m: Float[Tensor, "*S B K N"]
-    """Probability that an element belongs to each group; sums to one over K."""
+    m: Float[Tensor, "*S B K P"]
+    """Probability that a position belongs to each group; sums to one over K."""
     fed: Float[Tensor, "*S B K N"]
     """z as the mapping sees it next: the pre-sigmoid value for binary inputs."""
-    m_pre: Float[Tensor, "*S B K N"]
+    m_pre: Float[Tensor, "*S B K P"]
     """m before its softmax over the groups."""
-    top: Float[Tensor, "*S B K C"] | None = None
+    top: Float[Tensor, "*S B K W"] | None = None
     """The mapping's topmost representation, if it offers one."""
 
     def map(self, change: Callable[[Tensor], Tensor]) -> State:
@@ -69,12 +69,15 @@ class State(NamedTuple):
         )
 
 
-def start(batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0) -> State:
-    """m from a softmax of standard normals, z at the data's mean (one number, or one per element)."""
+def start(
+    batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1
+) -> State:
+    """m from a softmax of standard normals, z at the data's mean, which is given for every element."""
     elements = mean.shape[-1]
-    m_pre = key.normal(batch, groups, elements, start=first * (groups * elements))
+    positions = elements // channels
+    m_pre = key.normal(batch, groups, positions, start=first * (groups * positions))
     m = torch.softmax(m_pre, dim=-2)
-    z = mean.to(m.dtype).expand(m.shape)
+    z = mean.to(m.dtype).expand(*m.shape[:-1], elements)
     return State(z=z, m=m, fed=z, m_pre=m_pre)
 
 
@@ -137,7 +140,8 @@ def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
 class Grouping:
     """The result for a batch of inputs of shape ``(B, *shape)``, as torch tensors or numpy arrays.
 
-    ``history[0]`` is the random start, ``history[-1]`` the result; the other fields read the result.
+    ``history[0]`` is the random start, ``history[-1]`` the result; the other fields read the result. Of inputs with
+    channels, ``shape`` is that of the positions; what has channels has them where the input had them, last or first.
     """
 
     history: tuple[State, ...]
@@ -145,21 +149,49 @@ class Grouping:
     as_numpy: bool = False
     units: Units = SAME_UNITS
     """The input's own, in which reconstructions are given; the history is in the model's."""
+    channels: int = 1
+    channels_first: bool = False
 
     def __repr__(self) -> str:
         last = self.history[-1]
         inputs, arrays = len(last.m), "numpy arrays" if self.as_numpy else "tensors"
-        shapes = {
-            "masks, reconstructions": (inputs, self.groups, *self.shape),
-            "labels, denoised": (inputs, *self.shape),
-        } | ({} if last.top is None else {"top": tuple(last.top.shape)})
+        per_group, per_input = (inputs, self.groups), (inputs,)
+        if self.channels == 1:
+            shapes = {
+                "masks, reconstructions": (*per_group, *self.shape),
+                "labels, denoised": (*per_input, *self.shape),
+            }
+        else:
+            shapes = {
+                "masks": (*per_group, *self.shape),
+                "reconstructions": (*per_group, *self._with_channels),
+                "labels": (*per_input, *self.shape),
+                "denoised": (*per_input, *self._with_channels),
+            }
+        if last.top is not None:
+            shapes["top"] = tuple(last.top.shape)
         return "\n".join(
             [f"Grouping of {inputs} inputs into K={self.groups} groups after T={len(self.history) - 1} iterations"]
             + [f"  {name}: {arrays} {shape}" for name, shape in shapes.items()]
         )
 
-    def _out(self, tensor: Tensor) -> Any:
-        tensor = tensor.reshape(*tensor.shape[:-1], *self.shape)
+    @property
+    def _with_channels(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        if self.channels == 1:
+            return self.shape
+        return (self.channels, *self.shape) if self.channels_first else (*self.shape, self.channels)
+
+    def _out(self, positions: Tensor) -> Any:
+        tensor = positions.reshape(*positions.shape[:-1], *self.shape)
+        return tensor.cpu().numpy() if self.as_numpy else tensor
+
+    def _out_elements(self, elements: Tensor) -> Any:
+        if self.channels == 1:
+            return self._out(elements)
+        tensor = elements.reshape(*elements.shape[:-1], *self.shape, self.channels)
+        if self.channels_first:
+            tensor = tensor.movedim(-1, -1 - len(self.shape))
         return tensor.cpu().numpy() if self.as_numpy else tensor
 
     @property
@@ -169,28 +201,28 @@ class Grouping:
 
     @property
     def masks(self) -> Any:
-        """m (B, K, *shape): the probability that an element belongs to a group."""
+        """m (B, K, *shape): the probability that a position belongs to a group."""
         return self._out(self.history[-1].m)
 
     @property
     def reconstructions(self) -> Any:
-        """z (B, K, *shape): what each group would look like in full, also where it is hidden."""
-        return self._out(self.units.to_user(self.history[-1].z))
+        """z (B, K, *shape), with channels: what each group would look like in full, also where it is hidden."""
+        return self._out_elements(self.units.to_user(self.history[-1].z))
 
     @property
     def labels(self) -> Any:
-        """The most probable group of each element, 0 .. K-1 (B, *shape)."""
+        """The most probable group of each position, 0 .. K-1 (B, *shape)."""
         return self._out(self.history[-1].m.argmax(-2))
 
     @property
     def denoised(self) -> Any:
-        """sum_k m_k z_k (B, *shape): the input as the groups together explain it."""
+        """sum_k m_k z_k (B, *shape), with channels: the input as the groups together explain it."""
         last = self.history[-1]
-        return self._out(self.units.to_user((last.m * last.z).sum(-2)))
+        return self._out_elements(self.units.to_user((to_channels(last.m, self.channels) * last.z).sum(-2)))
 
     @property
     def top(self) -> Any:
-        """The mapping's topmost representation of each group (B, K, C), if it has one."""
+        """The mapping's topmost representation of each group (B, K, W), if it has one."""
         top = self.history[-1].top
         return top.cpu().numpy() if top is not None and self.as_numpy else top
 

@@ -1,10 +1,11 @@
 """A configuration inferred from a user's own data: data type, units, sizes and length of training.
 
-# n scenes · N elements
+# n scenes · N elements = positions x channels
 
 Each setting is a field of the configuration and an option of ``taggernet train``. The rules:
 
-    kind       binary where every value is 0 or 1, else real
+    channels   colour images (n, H, W, 3) and (n, 3, H, W) have three, which share a mask; else as true groups tell
+    kind       categorical where channels are one-hot, binary where every value is 0 or 1, else real
     units      real: mean 0 and standard deviation 1, of each element where a scene is one row, else of the whole array
     widths     w, w/2, w/4 with w = 8 sqrt(N), 64 to 1,024: a network too small to explain a scene without groups
     norm       binary: layer; real: batch, whose statistics are frozen after training
@@ -19,7 +20,7 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -57,8 +58,11 @@ class Found:
         told = "" if data.groups is None else f", true groups (up to {s.groups} in a scene, unscored elements as one)"
         if data.classes is not None:
             told += f", classes ({_known(data.classes):,} scenes labelled)"
-        values = "0 and 1" if s.kind == "binary" else f"{s.low:g} to {s.high:g}"
-        return f"{self.name}: {len(data):,} scenes of shape {data.shape}, {s.kind} ({values}){told}"
+        values = "0 and 1" if s.kind != "real" else f"{s.low:g} to {s.high:g}"
+        shape = f"shape {data.shape}"
+        if data.channels > 1:
+            shape += f" with {data.channels} channels ({data.axis}), which share a mask"
+        return f"{self.name}: {len(data):,} scenes of {shape}, {s.kind} ({values}){told}"
 
 
 def choices(config: Config) -> str:
@@ -78,18 +82,17 @@ def looks_like_a_file(name: str) -> bool:
     return name.lower().endswith(ENDINGS) or Path(name).is_file()
 
 
-def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
-    """Open and check your own data; ``kind`` is detected unless given."""
+def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Found:
+    """Open and check your own data; ``kind`` and ``channels_axis`` are detected unless given."""
     if isinstance(data, Scenes):
         own, name = LazyArrays.of(data), IN_MEMORY
     else:
-        own, name = open_data(data), str(Path(data).resolve())
+        own, name = open_data(data, channels_axis), str(Path(data).resolve())
     if len(own) < FEWEST:
         raise ValueError(f"{own.name} has {len(own)} scenes, too few to train on: give at least {FEWEST}")
-    if math.prod(own.shape) > MAX_ELEMENTS:
+    if own.elements > MAX_ELEMENTS:
         raise ValueError(
-            f"{own.name} has scenes of {math.prod(own.shape):,} elements, more than {MAX_ELEMENTS:,}: "
-            "cut or shrink them first"
+            f"{own.name} has scenes of {own.elements:,} elements, more than {MAX_ELEMENTS:,}: cut or shrink them first"
         )
     found = survey(own, kind)
     if found.low == found.high:
@@ -99,26 +102,32 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None) -> Found:
     return Found(name, own, found)
 
 
-def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None, scale_by: ScaleBy | None = None) -> Config:
+def config_for(
+    data: str | PathLike[str] | Scenes,
+    kind: str | None = None,
+    channels_axis: str | None = None,
+    scale_by: ScaleBy | None = None,
+) -> Config:
     """A configuration for your own data; change fields with ``dataclasses.replace`` and pass it to ``train``."""
-    return configure(look(data, kind), scale_by)
+    return configure(look(data, kind, channels_axis), scale_by)
 
 
 def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
     """Apply the rules listed at the top of this module."""
     data, s = found.data, found.survey
-    n, elements = len(data), math.prod(data.shape)
+    n, elements = len(data), data.elements
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
     train = n - 2 * held_out
     batch = min(50, max(10, train // 10))
     updates = min(20_000, max(3_000, 50 * train // batch))
     widths, classes = _widths(elements), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
-    model = model_for(s, data.shape, widths, classes, scale_by)
+    model = model_for(s, data.shape, widths, classes, scale_by, data.channels)
+    model = replace(model, channels_first=data.axis == "first" and data.channels > 1)
     return Config(
         recipe=Path(found.name).name,
         model=model,
-        data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out),
+        data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out, channels_axis=data.axis),
         optimiser=OptimiserConfig(
             lr=5e-3 if widths[0] <= 200 else 2e-3,
             batch=batch,
@@ -138,22 +147,27 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
 
 
 def model_for(
-    s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int, scale_by: ScaleBy | None = None
+    s: Survey,
+    shape: tuple[int, ...],
+    widths: tuple[int, ...],
+    classes: int,
+    scale_by: ScaleBy | None = None,
+    channels: int = 1,
 ) -> TaggerConfig:
     """The model for data of this kind and spread."""
-    if s.kind == "binary":
+    base = TaggerConfig(
+        shape, s.kind, widths, classes, norm="layer", noise=0.2, mean=min(1.0, max(0.0, s.mean)), channels=channels
+    )
+    if s.kind != "real":
         if scale_by not in (None, "none"):
-            raise ValueError(f"scale_by={scale_by!r} was given, but x is binary and is not scaled: leave it out")
-        return TaggerConfig(shape, "binary", widths, classes, norm="layer", noise=0.2, mean=s.mean)
-    spread = s.deviation if scale_by == "none" else 1.0
-    return TaggerConfig(
-        shape,
-        "real",
-        widths,
-        classes,
+            raise ValueError(f"scale_by={scale_by!r} was given, but x is {s.kind} and is not scaled: leave it out")
+        return base
+    spread, mean = (s.deviation, s.mean) if scale_by == "none" else (1.0, 0.0)
+    return replace(
+        base,
         norm="batch",
         noise=float(f"{NOISE * spread:.3g}"),
-        mean=s.mean if scale_by == "none" else 0.0,
+        mean=mean,
         v_start=max(1e-6, V_START * spread**2),
         **_units(s, shape, scale_by),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -81,8 +82,9 @@ def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | Non
     index = np.linspace(0, len(train) - 1, min(len(train), FREEZE_ON)).astype(np.int64)
     if not isinstance(train, LazyRows):
         return train.x[index]
-    x = train.take(index).reshape(len(index), -1)
-    return x[:, permutation(config.data, x.shape[1])] if config.data.permuted else x
+    x = train.take(index).reshape(len(index), config.model.positions, -1)
+    x = x[:, permutation(config.data, x.shape[1])] if config.data.permuted else x
+    return x.reshape(len(index), -1)
 
 
 def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> LazyRows:
@@ -91,7 +93,7 @@ def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> Lazy
         raise ValueError(
             "this run was trained on scenes in memory, which it does not keep: hand them in again as train(scenes=...)"
         )
-    own = open_data(config.name) if given is None else LazyArrays.of(given)
+    own = open_data(config.name, config.channels_axis) if given is None else LazyArrays.of(given)
     n = len(own)
     valid, test = min(config.valid, n // 10), min(config.test, n // 10)
     order = Key.of(config.seed).fold("split").permutation(n).numpy()
@@ -100,16 +102,15 @@ def own_rows(config: DataConfig, name: str, given: Scenes | None = None) -> Lazy
     return LazyRows(own, np.sort(order[slice(*bounds)]))
 
 
-def permutation(config: DataConfig, elements: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The one fixed permutation of the elements."""
-    return Key.of(config.seed).fold("elements").permutation(elements).numpy()
+def permutation(config: DataConfig, positions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The one fixed permutation of the positions; the channels of a position stay together."""
+    return Key.of(config.seed).fold("elements").permutation(positions).numpy()
 
 
 def permute_elements(scenes: Scenes, config: DataConfig) -> Scenes:
     """The channels of a position stay together."""
-    positions = int(np.prod(scenes.shape))
-    order = permutation(config, positions)
-    moved = scenes.x.reshape(len(scenes), positions, -1)[:, order].reshape(scenes.x.shape)
+    order = permutation(config, math.prod(scenes.shape))
+    moved = scenes.x.reshape(len(scenes), len(order), -1)[:, order].reshape(scenes.x.shape)
     groups = scenes.groups
     if groups is not None:
         groups = groups.reshape(len(scenes), -1)[:, order].reshape(groups.shape)
@@ -123,7 +124,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
     chosen = _labelled_rows(config, train, part) if wanted else None
     if isinstance(train, LazyRows):
-        order = permutation(config.data, config.model.elements) if config.data.permuted else None
+        order = permutation(config.data, config.model.positions) if config.data.permuted else None
         rows = StreamedRows(train, np.arange(len(train)), key.fold("order"), part, order)
         with_labels = None
         if chosen is not None:

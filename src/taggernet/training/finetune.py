@@ -29,9 +29,10 @@ def finetune(config: Config, name: str) -> Config:
     folder = locate(name)
     theirs, ours = read_model_config(folder), config.model
     groups, iterations = read_use(folder)
-    if theirs.elements != ours.elements:
+    same_shape = theirs.mapping == "ladder" or theirs.shape == ours.shape
+    if (theirs.elements, theirs.channels) != (ours.elements, ours.channels) or not same_shape:
         raise ValueError(
-            f"{name} has inputs of shape {theirs.shape}, but the scenes of this run have {ours.shape}: "
+            f"{name} has inputs of shape {theirs.input_shape}, but the scenes of this run have {ours.input_shape}: "
             "choose a model of the same shape, or cut or resize the scenes"
         )
     if theirs.kind == "binary" and ours.kind == "real":
@@ -39,7 +40,10 @@ def finetune(config: Config, name: str) -> Config:
             f"{name} is a model of binary scenes, but these hold other values than 0 and 1: "
             "choose a model of real scenes, or threshold x first"
         )
-    model = replace(theirs, shape=ours.shape, classes=max(theirs.classes, ours.classes), frozen_iterations=0)
+    model = replace(
+        theirs, shape=ours.shape, classes=max(theirs.classes, ours.classes), frozen_iterations=0,
+        channels_first=ours.channels_first,
+    )  # fmt: skip
     start = str(folder.resolve()) if Path(name).expanduser().exists() else name
     return replace(
         config, model=model, start_from=start, groups=groups, test_groups=groups, test_iterations=iterations
@@ -71,7 +75,7 @@ def _check_fit(config: Config, model: Tagger) -> None:
             f"start_from={config.start_from} has inputs of shape {theirs.shape} and widths {theirs.widths}, "
             f"but this run has {ours.shape} and {ours.widths}: set shape and widths to the same"
         )
-    for name in ("kind", "norm"):
+    for name in ("kind", "norm", "channels", "mapping"):
         if getattr(theirs, name) != getattr(ours, name):
             raise ValueError(
                 f"start_from={config.start_from} has {name} {getattr(theirs, name)!r}, but this run has "

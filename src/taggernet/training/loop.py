@@ -37,6 +37,7 @@ from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
 from taggernet.training.finetune import start_weights
 from taggernet.training.log import Records, TensorBoard
 from taggernet.training.objective import Objective
+from taggernet.training.report import write_report
 from taggernet.training.result import Run
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
@@ -282,10 +283,16 @@ class _Training(UpdateLoop):
         self.console.print(f"this will take about {duration(seconds)}{early}", highlight=False)
 
     def _report(self) -> None:
-        """Say whether groups formed in a user's own data."""
-        if self.reports and not self.console.quiet:
+        """Say whether groups formed in a user's own data, and write the report."""
+        if not self.reports or not self.ranks.main:
+            return
+        if not self.console.quiet:
             report = self.report or self._grouping_report()
             self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
+        if self.path is not None:
+            with self._writing("the report"):
+                written = write_report(self.path, self.valid)
+            self.console.print(f"more in {written}", soft_wrap=True, highlight=False)
 
     def save(self) -> None:
         if self.path is not None and self.ranks.main:

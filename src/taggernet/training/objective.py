@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from taggernet.nets.conv import ConvMapping
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
 from taggernet.rng import Key
@@ -103,7 +104,7 @@ class Objective(nn.Module):
         class head.
         """
         model, mapping = self.model, self.model.mapping
-        assert isinstance(mapping, LadderMapping)
+        assert isinstance(mapping, LadderMapping | ConvMapping)
         assert mapping.reader is not None
         target = model.class_probabilities(answer).detach().square()
         target = target / target.sum(-1, keepdim=True).clamp(min=1e-30)

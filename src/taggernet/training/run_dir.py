@@ -1,6 +1,6 @@
 """A run's folder: its lock, its configuration, its trained models.
 
-config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)
+config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)  report.html
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ The order of the rows is that of ``Rows``, so a run has the same batches whether
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -22,14 +20,14 @@ from taggernet.training.sources import Part, Rows
 class StreamedRows:
     """Chosen rows of your data like ``Rows``, but ``prepare`` copies one batch into a buffer on the device.
 
-    ``order`` permutes the elements of a scene.
+    ``order`` permutes the positions of a scene.
     """
 
     def __init__(self, own: LazyRows, chosen: Array, key: Key, part: Part, order: Array | None = None) -> None:
         self.own, self.order = own, order
         self.numbers = Rows((torch.from_numpy(chosen),), Key(key.word.cpu()), part)
         device, shape = key.word.device, (*key.word.shape, part.count)
-        self.x = torch.zeros(*shape, math.prod(own.data.shape), device=device)
+        self.x = torch.zeros(*shape, own.data.elements, device=device)
         self.classes = None if own.classes is None else torch.from_numpy(own.classes).reshape(len(own), -1)
         digits = 0 if self.classes is None else self.classes.shape[1]
         self.shown = torch.zeros(*shape, digits, dtype=torch.int64, device=device)
@@ -37,8 +35,8 @@ class StreamedRows:
     def prepare(self, step: int) -> None:
         self.numbers.prepare(step)
         (index,) = self.numbers.draw(torch.tensor(step))
-        x = torch.from_numpy(self.own.take(index.numpy())).reshape(self.x.shape)
-        self.x.copy_(x if self.order is None else x[..., self.order])
+        x = torch.from_numpy(self.own.take(index.numpy())).reshape(*self.x.shape[:-1], -1, self.own.data.channels)
+        self.x.copy_((x if self.order is None else x[..., self.order, :]).flatten(-2))
         if self.classes is not None:
             self.shown.copy_(self.classes[index])
 

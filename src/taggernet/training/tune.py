@@ -70,7 +70,7 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
     model, default = config.model, default or config
     found = [config]
-    if _is_free("noise", config, default):
+    if model.kind in NOISES and _is_free("noise", config, default):
         others = [model.noise * share for share in NOISES[model.kind] if share != 1]
         found += [replace(config, model=replace(model, noise=noise)) for noise in others]
     if _is_free("norm", config, default):
@@ -101,7 +101,7 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
         short or config.test_groups < 2 or config.start_from or int(os.environ.get("WORLD_SIZE", "1")) > 1
     ) and not known:
         return config
-    default = config_for(config.data.name, config.model.kind, scale_by)
+    default = config_for(config.data.name, config.model.kind, config.data.channels_axis, scale_by)
     if known:
         return _chosen_before(folder / FILE, config, default)
     if (folder / "config.json").exists() or min(config.data.valid, default.data.valid) < FEWEST:

@@ -25,28 +25,35 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
     if given is not None or wanted.name not in BUILT_IN:
         if given is None and wanted.name == IN_MEMORY:
             return  # checked when the data are needed; a finished run does not need them
-        own = open_data(wanted.name) if given is None else LazyArrays.of(given)
-        shape, kind = own.shape, own.kind
+        own = open_data(wanted.name, wanted.channels_axis) if given is None else LazyArrays.of(given)
+        shape, kind, channels = own.shape, own.kind, own.channels
     else:
         check_built_in(wanted)
         side = 28 if wanted.name in DIGITS else wanted.size
-        shape = (side, side, 3) if wanted.name in ("tetrominoes", "sprites") else (side, side)
+        shape, channels = (side, side), 3 if wanted.name in ("tetrominoes", "sprites") else 1
         kind = "binary" if wanted.name in ("shapes", "tetrominoes") else "real"
         if config.class_cost and not wanted.labels:
             raise ValueError(
                 f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
             )
-    check_scenes(model, shape, kind)
+    check_scenes(model, shape, kind, channels)
 
 
-def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None) -> None:
-    """Raise ValueError if scenes of this shape and kind are not those of the model."""
-    if math.prod(shape) != model.elements:
+def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None, channels: int = 1) -> None:
+    """Raise ValueError if scenes of this shape and kind, with so many channels, are not those of the model."""
+    if channels != model.channels:
+        raise ValueError(
+            f"the scenes have {channels} channel{'s' * (channels > 1)} at each of {shape} positions, but the model has "
+            f"channels={model.channels}: set channels to theirs, or channels_axis to where they are"
+        )
+    if math.prod(shape) != model.positions:
         raise ValueError(
             f"the scenes have shape {shape}, but the model's inputs have {model.shape}: set the model's shape to theirs"
         )
     if model.kind == "binary" and kind == "real":
         raise ValueError("the model's kind is binary, but the scenes hold other values than 0 and 1: set kind to real")
+    if model.kind == "categorical" and kind not in (None, "categorical"):
+        raise ValueError("the model's kind is categorical, but the scenes are not one-hot: set kind to real or binary")
 
 
 def check_built_in(wanted: DataConfig) -> None:

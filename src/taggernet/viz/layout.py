@@ -1,6 +1,6 @@
 """Sheets on which small images are laid out to the hundredth of an inch.
 
-# T iterations · K groups · H, W height and width of an image
+# T iterations · K groups · H, W height and width of an image · C channels
 
 Positions are in inches from the upper left corner.
 """
@@ -21,12 +21,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from torch import Tensor
 
 from taggernet.arrays import Array
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder
 from taggernet.tag import Grouping
-from taggernet.viz.colours import FAINT, INK, grey, group_colour, ink, paint, tint
+from taggernet.viz.colours import FAINT, INK, coloured, grey, group_colour, ink, paint, tint
 
 GAP = 0.05
 SMALL, NORMAL = 7.0, 8.0
@@ -110,10 +111,10 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Trace:
-    """The estimates of one scene over iterations, as images."""
+    """The estimates of one scene over iterations, as images; x and z end in (C,) if the scene has channels."""
 
-    x: Float[Array, "H W"]
-    z: Float[Array, "T K H W"]
+    x: Float[Array, "H W *C"]
+    z: Float[Array, "T K H W *C"]
     m: Float[Array, "T K H W"]
     real: bool = False
 
@@ -123,13 +124,21 @@ class Trace:
         shape = scenes.shape
         if len(shape) != 2:
             raise ValueError(f"scenes have shape {shape}, but only images (height, width) can be drawn")
+        inner = shape if scenes.channels == 1 else (*shape, scenes.channels)
         back = np.arange(shape[0] * shape[1]) if order is None else np.argsort(order)
         z = grouping.units.to_user(torch.stack([state.z[index] for state in grouping.history]))
         m = torch.stack([state.m[index] for state in grouping.history])
-        x = np.asarray(scenes.x[index]).reshape(-1)[back].reshape(shape).astype(float)
-        images = (-1, grouping.groups, *shape)
-        z_images, m_images = (part.float().cpu().numpy()[..., back].reshape(images) for part in (z, m))
-        return Trace(x, z_images, m_images, scenes.kind == "real")
+        x = np.asarray(scenes.x[index]).reshape(len(back), -1)[back].reshape(inner).astype(float)
+
+        def images(part: Tensor, shape: tuple[int, ...]) -> Array:
+            by_position = part.float().cpu().numpy().reshape(*part.shape[:2], len(back), -1)
+            return by_position[:, :, back].reshape(*part.shape[:2], *shape)
+
+        return Trace(x, images(z, inner), images(m, shape), scenes.kind == "real")
+
+    @property
+    def has_channels(self) -> bool:
+        return self.x.ndim > 2
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -138,10 +147,14 @@ class Trace:
         return (low, high) if high > low else (low, low + 1)
 
     def input(self) -> Float[Array, "H W 3"]:
+        if self.has_channels:
+            return coloured(self.x, *self.limits, self.real)
         return grey(self.x, *self.limits) if self.real else ink(self.x)
 
     def group(self, i: int, k: int) -> Float[Array, "H W 3"]:
-        """z of group k: grey if real, else in its colour."""
+        """z of group k: with channels in its own colours, grey if real, else in the group's colour."""
+        if self.has_channels:
+            return coloured(self.z[i, k], *self.limits, self.real)
         return grey(self.z[i, k], *self.limits) if self.real else ink(self.z[i, k], group_colour(k))
 
     def mask(self, i: int, k: int) -> Float[Array, "H W 3"]:
@@ -150,6 +163,9 @@ class Trace:
     def groups(self, i: int = -1) -> Float[Array, "H W 3"]:
         """All groups together, in their colours."""
         low, high = self.limits
+        if self.has_channels:  # how dark each group is, by the colour that it would have on paper
+            light = coloured(self.z[i], low, high, self.real).mean(-1)
+            return tint(light, self.m[i])
         return tint((self.z[i] - low) / (high - low), self.m[i]) if self.real else paint(self.z[i], self.m[i])
 
     def between(self, position: float) -> Trace:

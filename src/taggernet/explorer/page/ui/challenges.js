@@ -1,0 +1,127 @@
+/** Small challenges on shapes: a scene to begin with, a task, and a test whether it is done. */
+import { SEEN } from '../scenes/shapes.js'
+import { labels } from '../scenes/ami.js'
+import { byId, make, say } from './dom.js'
+
+/** @typedef {import('./session.js').Session} Session */
+
+const STORED = 'taggernet-challenges'
+const MOSTLY = 0.8
+const at = (/** @type {string} */ kind, /** @type {number} */ row, /** @type {number} */ col) => ({ kind, row, col })
+
+/** Whether every thing has a group of its own in the last state. @param {Session} session */
+export function separated({ painted, history, view }) {
+  const last = history[history.length - 1], found = labels(last.m, last.groups)
+  const owners = view.scene.things.map((/** @type {any} */ _, /** @type {number} */ index) => {
+    const counts = new Map()
+    let total = 0
+    painted.truth?.forEach((/** @type {number} */ label, /** @type {number} */ e) => {
+      if (label !== index + 1) return
+      total += 1
+      counts.set(found[e], (counts.get(found[e]) ?? 0) + 1)
+    })
+    const [owner, most] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0]
+    return total && most / total >= MOSTLY ? owner : -1
+  })
+  return owners.length > 0 && !owners.includes(-1) && new Set(owners).size === owners.length
+}
+
+const kindsOf = (/** @type {Session} */ session) => session.view.scene.things.map((/** @type {any} */ thing) => thing.kind)
+
+/** @type {{id: string, name: string, task: string, done: string, view: any, solved: (session: Session) => boolean}[]} */
+export const CHALLENGES = [
+  {
+    id: 'overlap', name: 'Exactly on top',
+    task: 'Two squares lie exactly on top of each other, so there is nothing to see of the second. Pull one away until each shape has a group of its own.',
+    done: 'A few pixels were enough: each group completes its square behind the other.',
+    view: { scene: { things: [at('square', 5, 4), at('square', 5, 4), at('triangle down', 12, 7)], ink: null }, noise: 0, k: 4, t: 5 },
+    solved: (session) => kindsOf(session).filter((/** @type {string} */ kind) => kind === 'square').length >= 2 && separated(session),
+  },
+  {
+    id: 'noise', name: 'One pixel in five is wrong',
+    task: 'Every fifth pixel is flipped. Drag the shapes, or try new random starts, until AMI reaches 0.90 all the same.',
+    done: 'That is how it was trained: it never saw a clean picture.',
+    view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8)], ink: null }, noise: 0.2, k: 4, t: 5 },
+    solved: (session) => session.view.noise >= 0.2 && session.view.scene.things.length >= 3 && (session.ami ?? 0) >= 0.9,
+  },
+  {
+    id: 'unseen', name: 'A shape it never saw',
+    task: 'It was trained on squares and triangles. Find a place for the ring where it still becomes one group of its own.',
+    done: 'It has no ring in its repertoire, yet what belongs together stays together.',
+    view: { scene: { things: [at('square', 2, 10), at('triangle up', 11, 2), at('ring', 4, 5)], ink: null }, noise: 0, k: 4, t: 5 },
+    solved: (session) => kindsOf(session).some((/** @type {string} */ kind) => !SEEN.includes(kind)) && kindsOf(session).length >= 3 && separated(session),
+  },
+  {
+    id: 'five', name: 'Five shapes, four groups',
+    task: 'It was trained with three shapes and four groups. Here are five shapes. Give each of them a group of its own.',
+    done: 'K can be changed after training: the same network serves any number of groups.',
+    view: { scene: { things: [at('square', 0, 0), at('triangle up', 1, 8), at('square', 12, 1), at('triangle down', 11, 8), at('square', 6, 5)], ink: null }, noise: 0, k: 4, t: 5 },
+    solved: (session) => kindsOf(session).length >= 5 && separated(session),
+  },
+]
+
+/** @returns {Set<string>} */
+function stored() {
+  try {
+    return new Set(JSON.parse(localStorage.getItem(STORED) ?? '[]'))
+  } catch {
+    return new Set()
+  }
+}
+
+export class Challenges {
+  /** @param {Session} session @param {(said: string) => void} tell */
+  constructor(session, tell) {
+    this.session = session
+    this.tell = tell
+    this.solved = stored()
+    /** @type {string | null} */
+    this.current = null
+    const fits = session.world.name === 'shapes' && session.world.height === 20
+    byId('challenges-panel').hidden = !fits
+    this.cards = fits ? CHALLENGES.map((challenge) => this.card(challenge)) : []
+    byId('challenges').replaceChildren(...this.cards.map(({ element }) => element))
+    this.update()
+  }
+
+  /** @param {typeof CHALLENGES[number]} challenge */
+  card(challenge) {
+    const text = make('p'), mark = make('span', { class: 'mark' })
+    const button = make('button', { text: 'Try it', 'aria-label': `Try: ${challenge.name}`, onclick: () => this.begin(challenge) })
+    return { challenge, text, mark, button, element: make('article', { class: 'challenge' }, make('h3', {}, challenge.name, ' ', mark), text, button) }
+  }
+
+  /** @param {typeof CHALLENGES[number]} challenge */
+  begin(challenge) {
+    this.current = challenge.id
+    this.session.set({ ...challenge.view, source: 'own', seed: 0 })
+    this.tell(challenge.task)
+    byId('stage').scrollIntoView({ block: 'start' })
+    byId('input-board').querySelector('button')?.focus({ preventScroll: true })
+    this.update()
+  }
+
+  /** Look whether the challenge that was begun is done. */
+  check() {
+    const challenge = CHALLENGES.find(({ id }) => id === this.current)
+    if (!challenge || this.solved.has(challenge.id) || !challenge.solved(this.session)) return
+    this.solved.add(challenge.id)
+    try {
+      localStorage.setItem(STORED, JSON.stringify([...this.solved]))
+    } catch {
+      // private windows may refuse; the mark then lasts until the page is closed
+    }
+    this.tell(`Done! ${challenge.done}`)
+    this.update()
+  }
+
+  update() {
+    for (const { challenge, text, mark, button, element } of this.cards) {
+      const done = this.solved.has(challenge.id)
+      say(text, done ? `${challenge.task} ${challenge.done}` : challenge.task)
+      say(mark, done ? '✓ done' : '')
+      say(button, done ? 'Again' : 'Try it')
+      element.classList.toggle('done', done)
+    }
+  }
+}

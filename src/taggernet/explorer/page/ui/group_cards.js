@@ -1,0 +1,123 @@
+/** A card per group: z, m and m z, and the two ways to take it away. */
+import { byId, dot, make, say } from './dom.js'
+import { paint } from './pictures.js'
+
+/** @typedef {import('./session.js').Session} Session */
+
+const PARTS = [
+  { name: 'z', what: 'z: what it expects, in full' },
+  { name: 'm', what: 'm: where it is' },
+  { name: 'mz', what: 'm · z: what it adds' },
+]
+
+export class GroupCards {
+  /** @param {Session} session @param {(said: string) => void} tell @param {(element: number | null) => void} point */
+  constructor(session, tell, point) {
+    this.session = session
+    this.tell = tell
+    this.point = point
+    this.box = byId('groups')
+    this.box.replaceChildren()
+    /** @type {any[]} */
+    this.cards = []
+  }
+
+  /** @param {number} k @param {import('./pictures.js').Painter} painter */
+  card(k, painter) {
+    const { height, width } = this.session.world
+    const canvases = PARTS.map(({ name, what }) => make('canvas', {
+      width, height, role: 'img', 'aria-label': `Group ${k + 1}, ${what}`,
+      onpointermove: (/** @type {PointerEvent} */ event) => this.hover(event),
+      onpointerleave: () => this.point(null),
+    }))
+    const hide = make('button', { class: 'small hide', 'aria-pressed': 'false', 'aria-label': `Hide group ${k + 1}`, text: 'Hide', onclick: () => this.hide(k) })
+    const remove = make('button', { class: 'small remove', 'aria-pressed': 'false', 'aria-label': `Remove group ${k + 1}`, text: 'Remove', onclick: () => this.remove(k) })
+    const note = make('p', { class: 'note' })
+    const bars = make('div', { class: 'class-bars', 'aria-hidden': 'true' })
+    const element = make('article', { class: 'card', 'aria-label': `Group ${k + 1}` },
+      make('header', {}, dot(painter.names[k]), make('h3', { text: `Group ${k + 1}` }), hide, remove),
+      make('div', { class: 'parts' }, ...canvases.map((canvas, i) =>
+        make('figure', {}, canvas, make('figcaption', { text: PARTS[i].name === 'mz' ? 'm · z' : PARTS[i].name })))),
+      bars, note)
+    return { element, canvases, hide, remove, note, bars }
+  }
+
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const { height, width } = this.session.world
+    const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect()
+    const row = Math.min(height - 1, Math.floor(((event.clientY - box.top) / box.height) * height))
+    const col = Math.min(width - 1, Math.floor(((event.clientX - box.left) / box.width) * width))
+    this.point(Math.max(0, row) * width + Math.max(0, col))
+  }
+
+  /** @param {number} k */
+  hide(k) {
+    this.session.hide(k)
+    this.tell(this.session.view.hidden.has(k) ? `Group ${k + 1} is hidden; nothing else changed.` : `Group ${k + 1} is shown again.`)
+  }
+
+  /** @param {number} k */
+  remove(k) {
+    if (!this.session.remove(k)) this.tell('One group has to stay: bring another one back first.')
+    else this.tell(this.session.view.removed.has(k) ? `Group ${k + 1} is removed; the others share out its pixels.` : `Group ${k + 1} is back.`)
+  }
+
+  /** Light the card of the group that owns an element. @param {number | null} group */
+  light(group) {
+    this.cards.forEach(({ element }, k) => element.classList.toggle('lit', k === group))
+  }
+
+  /** @param {import('./pictures.js').Painter} painter */
+  render(painter) {
+    const { session } = this, { view, world, state } = session
+    if (painter !== this.painter || this.cards.length !== view.k) {
+      this.painter = painter
+      this.cards = Array.from({ length: view.k }, (_, k) => this.card(k, painter))
+      this.box.replaceChildren(...this.cards.map(({ element }) => element))
+      this.box.dataset.groups = String(view.k)
+    }
+    const shares = session.tagger.classShares(session.history[view.shown])
+    this.cards.forEach((card, k) => {
+      paint(card.canvases[0], painter.z(state, k), world.height, world.width)
+      paint(card.canvases[1], painter.m(state, k), world.height, world.width)
+      paint(card.canvases[2], painter.mz(state, k), world.height, world.width)
+      const hidden = view.hidden.has(k), removed = view.removed.has(k)
+      card.element.classList.toggle('hidden-group', hidden)
+      card.element.classList.toggle('removed-group', removed)
+      card.hide.setAttribute('aria-pressed', String(hidden))
+      card.remove.setAttribute('aria-pressed', String(removed))
+      say(card.hide, hidden ? 'Show' : 'Hide')
+      say(card.remove, removed ? 'Bring back' : 'Remove')
+      say(card.note, this.noteOf(k))
+      if (shares) this.classBars(card.bars, shares, k, painter)
+    })
+  }
+
+  /** @param {number} k */
+  noteOf(k) {
+    const { view, history, tagger } = this.session
+    if (view.removed.has(k)) return 'Removed: the others fill in.'
+    if (view.hidden.has(k)) return 'Hidden: nothing else changed.'
+    const { z, m, groups } = history[view.shown]
+    const n = m.length / groups
+    let share = 0
+    for (let e = 0; e < n; e++) share += m[k * n + e] * (tagger.config.kind === 'binary' ? z[k * n + e] : 1)
+    const count = Math.round(share)
+    if (view.shown === 0) return 'Random, like all groups at the start.'
+    return count < 2 ? 'Spare: it explains nothing here.' : `Explains about ${count} pixels.`
+  }
+
+  /** @param {any} box @param {Float32Array} shares @param {number} k @param {import('./pictures.js').Painter} painter */
+  classBars(box, shares, k, painter) {
+    const { classes } = this.session.tagger.config
+    if (box.children.length !== classes) {
+      box.replaceChildren(...Array.from({ length: classes }, (_, c) => make('span', {}, make('i'), make('b', { text: String(c) }))))
+    }
+    for (let c = 0; c < classes; c++) {
+      const bar = box.children[c].firstChild
+      bar.style.height = `${Math.max(2, 100 * Math.min(1, 2 * shares[k * classes + c]))}%`
+      bar.style.backgroundColor = painter.names[k]
+    }
+  }
+}

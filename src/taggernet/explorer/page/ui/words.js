@@ -1,0 +1,44 @@
+/** What the letters and figures mean: in small bubbles where they stand, and all together at the end of the page. */
+import { byId, make } from './dom.js'
+
+/** @type {Record<string, [string, string]>} */
+export const WORDS = {
+  ami: ['AMI', 'Adjusted mutual information compares the groups found with the true ones, pixel by pixel: 1 means the same groups, 0 is what chance would give. Pixels that belong to no object, or to two, are not counted. It says nothing where nobody knows the truth, as in a drawing.'],
+  k: ['K, the number of groups', 'How many groups share the picture. The network was trained with one number and works with others: it looks at every group in the same way. One more than there are objects is comfortable.'],
+  t: ['T, the number of iterations', 'How often the network improves its guess, starting from a random one.'],
+  z: ['z', 'What a group expects the whole picture to look like, also where it is hidden behind others.'],
+  m: ['m, the mask', 'The share of each pixel that belongs to the group. Over all groups it adds up to one.'],
+  mz: ['m · z', 'What the group adds to the picture: what it expects, where it is responsible. All groups together give the picture back.'],
+  grey: ['Why masks are grey in places', 'Where there is nothing but background, it makes no difference which group a pixel belongs to: the picture is the same. The masks are noise there, and shown in grey.'],
+  spare: ['Why one group stays empty', 'Three shapes need three groups. The fourth is spare; the network leaves it empty, or lets it hold a copy of a shape that another group already explains.'],
+  hide: ['Hide and remove', 'Hiding leaves a group out of the picture and changes nothing else. Removing takes it out of the competition: the other groups share its pixels among them, and show what was behind it.'],
+  noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped with this probability, or grey values shaken by this much.'],
+  delta: ['δz and L(m)', 'δz is the direction in which z should change to explain the picture better. L(m) is how well a group explains each pixel, compared with the other groups.'],
+}
+
+/** Bubbles open by mouse, touch and keyboard, and close with Escape. */
+export function explain() {
+  byId('words').replaceChildren(...Object.values(WORDS).flatMap(([name, meaning]) => [make('dt', { text: name }), make('dd', { text: meaning })]))
+  const bubble = byId('bubble')
+  /** @type {HTMLElement | null} */
+  let open = null
+  const close = () => {
+    bubble.hidden = true
+    open?.removeAttribute('aria-describedby')
+    open = null
+  }
+  document.addEventListener('click', (event) => {
+    const button = /** @type {HTMLElement} */ (event.target).closest?.('.help')
+    if (!(button instanceof HTMLElement) || button === open) return close()
+    event.preventDefault()
+    close()
+    open = button
+    bubble.textContent = WORDS[button.dataset.about ?? '']?.[1] ?? ''
+    bubble.hidden = false
+    button.setAttribute('aria-describedby', 'bubble')
+    const box = button.getBoundingClientRect()
+    const left = Math.max(12, Math.min(innerWidth - bubble.offsetWidth - 12, box.left - 40))
+    Object.assign(bubble.style, { left: `${left + scrollX}px`, top: `${box.bottom + scrollY + 8}px` })
+  })
+  document.addEventListener('keydown', (event) => event.key === 'Escape' && close())
+}

@@ -1,0 +1,184 @@
+"""Convolutions around a Ladder, as TAG's parametric mapping for images.
+
+# S seeds (optional) · R rows = B x K · P = H x W positions · C channels · N = P C elements
+# Q = 2N + 2P numbers of a row · F features of a level
+
+    up     z_l = norm(conv(h_{l-1})),  h_l = relu(z_l + b_l)           each level at half the height and width
+    top    the coarsest level, flattened, is the input of a Ladder      which sees the whole image
+    down   u = norm(conv(z^_{l+1})) at twice the size,  z^_l = g(z_l, u)
+
+Images are (*S, R, H, W, F), channels last. The convolutions take the place of the projections W_h and W_u; norms, the
+combinator g (one for all positions) and the Ladder are those of nets/norm.py and nets/ladder.py. Departures from the
+Ladder: all lateral connections are taken before the ReLU, and a size that does not divide is padded with zeros.
+LayerNorm is over all features of a row, positions included; BatchNorm is over rows and positions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taggernet.nets.class_head import ClassHead
+from taggernet.nets.dropout import Dropout
+from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Top
+from taggernet.nets.linear import per_feature
+from taggernet.nets.norm import BatchNorm, Iteration, NormKind, at_iteration, make_norm
+from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer, inner_roles
+from taggernet.tag.mapping import Mapped
+
+Images = Float[Tensor, "*S R H W F"]
+SIDE = 3
+"""Height and width of every kernel."""
+
+
+class Conv(nn.Module):
+    """A 3 x 3 convolution with zeros around the image, in the weight's own dtype like ``Linear``; no bias.
+
+    Stacked weights (S, ...) are S convolutions, one after the other: each is large enough to fill a GPU.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
+        super().__init__()
+        self.inputs, self.stride = inputs, stride
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, SIDE, SIDE) / math.sqrt(inputs * SIDE**2))
+
+    def forward(self, x: Images) -> Float[Tensor, "*S R h w G"]:
+        if self.weight.ndim == 4:
+            return self._one(x, self.weight)
+        return torch.stack([self._one(*pair) for pair in zip(x.unbind(0), self.weight.unbind(0), strict=True)])
+
+    def _one(self, x: Tensor, weight: Tensor) -> Tensor:
+        # With its channels last in memory an image is already what the fast kernels want.
+        rows = x.to(weight.dtype).permute(0, 3, 1, 2)
+        return nn.functional.conv2d(rows, weight, stride=self.stride, padding=SIDE // 2).permute(0, 2, 3, 1)
+
+    def parameter_roles(self) -> Roles:
+        return {self.weight: ParameterRole(fan_in=self.inputs * SIDE**2)}
+
+
+def fold_patches(images: Images, side: int) -> Float[Tensor, "*S R h w G"]:
+    """Every patch of side x side positions becomes one position with as many times the features."""
+    if side == 1:
+        return images
+    *front, height, width, features = images.shape
+    images = nn.functional.pad(images, (0, 0, 0, -width % side, 0, -height % side))
+    h, w = -(-height // side), -(-width // side)
+    return images.reshape(*front, h, side, w, side, features).transpose(-4, -3).reshape(*front, h, w, -1)
+
+
+def unfold_patches(patches: Float[Tensor, "*S R h w G"], side: int, height: int, width: int) -> Images:
+    """The inverse of ``fold_patches``, cut to the image's height and width."""
+    if side == 1:
+        return patches
+    *front, h, w, features = patches.shape
+    images = patches.reshape(*front, h, w, side, side, features // side**2).transpose(-4, -3)
+    return images.reshape(*front, h * side, w * side, -1)[..., :height, :width, :]
+
+
+class ConvMapping(nn.Module):
+    """``shape`` is (H, W); ``levels`` are the features of the convolutional levels, ``widths`` those of the Ladder's.
+
+    The first level looks at patches of ``patch`` x ``patch`` positions. Other arguments are those of ``LadderMapping``.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        channels: int,
+        levels: Sequence[int],
+        widths: Sequence[int],
+        norm: NormKind = "layer",
+        gate: Gate = "stable",
+        top: Top = "softmax",
+        heads: Heads = "plain",
+        eps: float = 1e-10,
+        reader: ClassHead | None = None,
+        patch: int = 1,
+    ) -> None:
+        super().__init__()
+        self.shape, self.channels, self.patch = shape, channels, patch
+        self.positions = math.prod(shape)
+        self.elements = self.positions * channels
+        height, width = (-(-side // patch) for side in shape)
+        self.sizes = [(-(-height // 2**level), -(-width // 2**level)) for level in range(len(levels))]
+        """Height and width of each level."""
+        upward = list(itertools.pairwise(levels))
+        inputs = patch**2 * (2 * channels + 2)
+        self.up = nn.ModuleList([Conv(inputs, levels[0]), *(Conv(low, high, stride=2) for low, high in upward)])
+        self.bias = nn.ParameterList(per_feature(features, 0.0) for features in levels)
+        self.norms_up = nn.ModuleList(make_norm(norm, eps, features) for features in levels)
+        self.ladder = Ladder((math.prod(self.sizes[-1]) * levels[-1], *widths), norm, gate, top, eps)
+        self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
+        self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
+        self.combine = nn.ModuleList(Combinator(features, gate) for features in levels[:-1])
+        self.out = Conv(levels[0], patch**2 * (channels + 1))
+        self.norm_z, self.norm_m = (
+            make_norm(norm, eps, features) if heads == "normalised" else None for features in (channels, 1)
+        )
+        self.z_scale, self.z_bias = per_feature(channels, 1.0), per_feature(channels, 0.0)
+        self.m_scale = per_feature(1, 1.0)
+        self.reader = reader
+        """Reads the classes, instead of the Ladder's topmost level."""
+
+    def forward(
+        self,
+        features: Float[Tensor, "*S R Q"],
+        dropout: Dropout | None = None,
+        reader_alone: bool = False,
+        iteration: Iteration | None = None,
+    ) -> Mapped:
+        """As ``LadderMapping.forward``; dropout touches the Ladder at the top alone."""
+        h = fold_patches(self._images(features), self.patch)
+        lateral: list[Tensor] = []
+        for conv, bias, norm in zip(self.up, self.bias, self.norms_up, strict=True):
+            z = _normed(norm, conv(h), iteration)
+            lateral.append(z)
+            h = torch.relu(z + bias.unsqueeze(-2).unsqueeze(-2))
+        if self.reader is None:
+            estimate, top = self.ladder(h.flatten(-3), dropout, iteration)
+        else:
+            estimate, _ = self.ladder(h.flatten(-3), iteration=iteration)
+            top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
+        estimate = estimate.reshape(h.shape)
+        for level in reversed(range(len(self.down))):
+            u = unfold_patches(self.down[level](estimate), 2, *self.sizes[level])
+            u = _normed(self.norms_down[level], u, iteration)
+            z = lateral[level]
+            estimate = self.combine[level](z.flatten(-4, -2), u.flatten(-4, -2)).reshape(z.shape)
+        images = unfold_patches(self.out(estimate), self.patch, *self.shape).float()
+        z_u, m_u = torch.split(images, [self.channels, 1], dim=-1)
+        if self.norm_z is not None and self.norm_m is not None:
+            z_u, m_u = _normed(self.norm_z, z_u, iteration), _normed(self.norm_m, m_u, iteration)
+        z_pre = z_u.flatten(-4, -2) * self.z_scale + self.z_bias
+        m_pre = m_u.flatten(-4, -2) * self.m_scale
+        rows = features.shape[:-1]
+        return Mapped(z_pre.reshape(*rows, self.elements), m_pre.reshape(*rows, self.positions), top)
+
+    def _images(self, features: Float[Tensor, "*S R Q"]) -> Images:
+        """[z, m, delta z, L(m)] as the features of an image's positions."""
+        n, p = self.elements, self.positions
+        parts = torch.split(features, [n, p, n, p], dim=-1)
+        return torch.cat([torch.unflatten(part, -1, (*self.shape, -1)) for part in parts], dim=-1)
+
+    def parameter_roles(self) -> Roles:
+        """A convolution belongs to the level it leads to, or for the way down comes to; the Ladder lies above them."""
+        found = inner_roles(self)
+        for level, (up, bias) in enumerate(zip(self.up, self.bias, strict=True)):
+            found |= in_layer(level, up, bias)
+        for level, (down, combinator) in enumerate(zip(self.down, self.combine, strict=True)):
+            found |= in_layer(level + 1, down) | in_layer(level, combinator)
+        levels = len(self.up)
+        for parameter, role in self.ladder.parameter_roles().items():
+            found |= {parameter: ParameterRole(role.fan_in, min(TOP, role.layer + levels - 1))}
+        return found if self.reader is None else found | in_layer(TOP, self.reader)
+
+
+def _normed(norm: nn.Module, x: Images, iteration: Iteration | None) -> Images:
+    """BatchNorm: every position is a row; LayerNorm: the whole image is one."""
+    rows = x.flatten(-4, -2) if isinstance(norm, BatchNorm) else x.flatten(-3)
+    return at_iteration(norm, iteration)(rows).reshape(x.shape)
