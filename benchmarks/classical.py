@@ -1,6 +1,6 @@
 """Classical methods on own data: k-means, NMF, ICA and spectral clustering, each tuned with the true groups.
 
-# n scenes · N elements · K groups · R components
+# n scenes · N elements · K groups · R components; the channels of a position have one owner
 
 Each learns from the training scenes and gives every element of a scene a label. They are told K, and their settings are
 those with the highest AMI on validation: Tagger's are chosen without the truth.
@@ -34,12 +34,12 @@ def candidates(name: str, train: Scenes, groups: int, seed: int) -> Iterator[tup
                 if k > 1:
                     yield f"K={k}, position x {weight:g}", _kmeans(train, k, weight, seed)
     elif name == "spectral":
-        flat = train.x.reshape(len(train), -1).astype(float)
+        flat = train.x.reshape(len(train), -1, train.channels).astype(float).mean(-1)
         likeness = np.abs(np.nan_to_num(np.corrcoef(flat.T)))
         for k in (groups - 1, groups, 2 * groups):
             if k > 1:
                 clusters = SpectralClustering(k, affinity="precomputed", random_state=seed).fit_predict(likeness + 1e-6)
-                yield f"K={k}", lambda x, c=clusters: np.broadcast_to(c.reshape(x.shape[1:]), x.shape)
+                yield f"K={k}", lambda x, c=clusters: np.broadcast_to(c.reshape(train.shape), (len(x), *train.shape))
     else:
         for components in COMPONENTS:
             yield f"R={components}", _parts(name, train, groups, components, seed)
@@ -59,9 +59,8 @@ def ami(scenes: Scenes, label: Label) -> float:
 
 
 def _kmeans(train: Scenes, k: int, weight: float, seed: int) -> Label:
-    """Scene by scene: elements with like values at near places. The channels of a pixel stay together."""
-    channels = train.x.shape[-1] if train.x.ndim == 4 else 1
-    shape = train.x.shape[1:-1] if channels > 1 else train.x.shape[1:]
+    """Scene by scene: positions with like values at near places."""
+    channels, shape = train.channels, train.shape
     axes = np.meshgrid(*map(np.arange, shape), indexing="ij")
     place = np.stack([a.ravel() / (0.29 * max(a.max(), 1)) for a in axes], 1)
     rows = train.x.reshape(len(train), -1, channels).astype(float)
@@ -70,14 +69,14 @@ def _kmeans(train: Scenes, k: int, weight: float, seed: int) -> Label:
     mean, deviation = rows.mean(over, keepdims=True), rows.std(over, keepdims=True) + 1e-9
 
     def label(x: Array) -> Array:
-        labels = np.zeros((len(x), len(place), channels), np.int64)
+        labels = np.zeros((len(x), len(place)), np.int64)
         for i, scene in enumerate(x.reshape(len(x), -1, channels)):
             here = scene[:, 0] > 0 if train.kind == "binary" else np.ones(len(scene), bool)
             value = ((scene - mean[0]) / deviation[0])[here]
             features = place[here] if train.kind == "binary" else np.concatenate([value, weight * place[here]], 1)
             if here.sum() >= k:
-                labels[i, here] = KMeans(k, n_init=3, random_state=seed).fit_predict(features)[:, None]
-        return labels.reshape(x.shape)
+                labels[i, here] = KMeans(k, n_init=3, random_state=seed).fit_predict(features)
+        return labels.reshape(len(x), *shape)
 
     return label
 
@@ -100,9 +99,10 @@ def _parts(name: str, train: Scenes, groups: int, components: int, seed: int) ->
         else:
             weights, parts = model.transform(rows / deviation), model.mixing_.T
         each = np.abs(weights[:, :, None] * parts)  # (n, R, N)
+        each = each.reshape(*each.shape[:2], -1, train.channels).sum(-1)
         energy = (each**2).sum(2)
         kept = energy >= np.sort(energy, 1)[:, -min(groups, energy.shape[1]), None]
-        return np.where(kept[:, :, None], each, -1).argmax(1).reshape(x.shape)
+        return np.where(kept[:, :, None], each, -1).argmax(1).reshape(len(x), *train.shape)
 
     return label
 

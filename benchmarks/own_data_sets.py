@@ -112,13 +112,12 @@ def grey(random: Random, n: int, size: int = 12) -> Scenes:
 
 
 def colour(random: Random, n: int, size: int = 12) -> Scenes:
-    """Two squares of random colours on a grey ground, (size, size, 3); the three channels of a pixel have one owner."""
+    """Two squares of random colours on a grey ground, (size, size, 3)."""
     owner = _squares(random, n, size)
     corners = np.argsort(random.random((n, 8)), 1)[:, :2, None] >> np.arange(3) & 1  # two different ones of the cube
     colours = np.concatenate([np.full((n, 1, 3), 0.5), 0.1 + 0.8 * corners], 1) + random.uniform(-0.1, 0.1, (n, 3, 3))
     x = np.take_along_axis(colours, owner.reshape(n, -1, 1), 1).reshape(*owner.shape, 3)
-    x = np.clip(x + 0.03 * random.standard_normal(x.shape), 0, 1)
-    return _real(x, np.repeat(owner[..., None] + 1, 3, -1))
+    return _real(np.clip(x + 0.03 * random.standard_normal(x.shape), 0, 1), owner + 1)
 
 
 def _squares(random: Random, n: int, size: int) -> Array:

@@ -107,6 +107,8 @@ def test_a_split_that_is_the_same_in_every_scene_scores_nothing() -> None:
     assert same.score == [0.0]
     assert other.score == pytest.approx([0.9])
     assert GroupingReport(3, [1.0], [1.0], [1.0], [0.0]).score == [0.0], "one group takes everything"
+    assert (same.formed, other.formed) == ([False], [True])
+    assert "all scenes are cut alike (1.00)" in str(same)
 
 
 def test_labels_of_other_scenes_are_compared_where_both_count() -> None:

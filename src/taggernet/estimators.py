@@ -145,8 +145,8 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
     """Learns without labels to split each sample into groups; ``transform`` gives the masks as (n, K * P).
 
     Parameters: ``n_groups`` K; ``widths`` of the Ladder; ``kind`` 'binary', 'real', 'categorical' or 'auto'; ``norm``
-    'layer', 'batch' or 'auto'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training and
-    ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
+    'layer', 'batch' or 'auto'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training
+    and ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
     ``device`` to train on; ``channels``, numbers side by side that share a mask. The defaults suit a first look; real
     use wants thousands of updates.
     """

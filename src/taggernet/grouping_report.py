@@ -2,7 +2,8 @@
 
 # S seeds · B batch · K groups · P positions, N elements · n scenes
 
-Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start.
+Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start. And it can be
+both and the same cut through every scene, so that labels of different scenes are compared as well.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ DECIDED = AGREED = 0.5
 """Confidence and agreement from which on groups count as formed."""
 IN_USE = 0.02
 """Share of the elements from which on a group counts as used."""
+ALIKE = 0.6
+"""Mean AMI of different scenes' labels from which on a split says nothing about a scene."""
 TWO = 1.5
 """Groups used in a scene, on average, below which one group takes everything."""
 
@@ -49,16 +52,20 @@ class GroupingReport:
     def formed(self) -> list[bool]:
         """Whether groups formed, by seed."""
         return [
-            c >= DECIDED and a >= AGREED and u >= TWO
-            for c, a, u in zip(self.confidence, self.agreement, self.used, strict=True)
+            c >= DECIDED and a >= AGREED and u >= TWO and e < ALIKE
+            for c, a, u, e in zip(self.confidence, self.agreement, self.used, self._elsewhere, strict=True)
         ]
+
+    @property
+    def _elsewhere(self) -> list[float]:
+        return self.elsewhere or [0.0] * len(self.used)
 
     @property
     def score(self) -> list[float]:
         """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes."""
         return [
             min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
-            for a, c, u, e in zip(self.agreement, self.confidence, self.used, self.elsewhere, strict=True)
+            for a, c, u, e in zip(self.agreement, self.confidence, self.used, self._elsewhere, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -79,6 +86,11 @@ class GroupingReport:
             return "masks are undecided; train longer (more --updates), or try the other --norm or another --noise"
         if self.used[failed] < TWO:
             return "one group takes everything; try more --noise, the other --norm or fewer --groups"
+        if self._elsewhere[failed] >= ALIKE:
+            return (
+                f"all scenes are cut alike ({self._elsewhere[failed]:.2f}), whatever they show; try more --noise or other "
+                "--groups, and see whether each element has one owner in all scenes"
+            )
         return "each start gives other groups; train longer (more --updates), or try other --groups or more --noise"
 
 
