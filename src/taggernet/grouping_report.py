@@ -2,8 +2,8 @@
 
 # S seeds · B batch · K groups · P positions, N elements · n scenes
 
-Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start. And it can be
-both and the same cut through every scene, so that labels of different scenes are compared as well.
+Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start. It can also
+be both and the same cut through every scene: therefore labels of different scenes are compared as well.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class GroupingReport:
             return "one group takes everything; try more --noise, the other --norm or fewer --groups"
         if self._elsewhere[failed] >= ALIKE:
             return (
-                f"all scenes are cut alike ({self._elsewhere[failed]:.2f}), whatever they show; try more --noise or other "
-                "--groups, and see whether each element has one owner in all scenes"
+                f"all scenes are cut alike ({self._elsewhere[failed]:.2f}), whatever they show; try more --noise or "
+                "other --groups, and see whether each element has one owner in all scenes"
             )
         return "each start gives other groups; train longer (more --updates), or try other --groups or more --noise"
 
