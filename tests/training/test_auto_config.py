@@ -83,7 +83,7 @@ def test_results_do_not_depend_on_units(shape: tuple[int, ...]) -> None:
     x = (np.where(first, 0.2, 0.7) + random.normal(0, 0.05, (300, 12))).reshape(300, *shape)
     units = [x, 10 * x - 2, x / 255]
     if len(shape) == 1:
-        units.append(x * 10.0 ** np.arange(-6, 6) + np.arange(12))
+        units.append((x + np.arange(12)) * 10.0 ** np.arange(-6, 6))
     found = []
     for own in units:
         scenes = tn.data.Scenes.of(own, groups)
