@@ -18,13 +18,16 @@ from paper.baselines.sweep import errors_by_setting, sweep
 from paper.phase2_sweep import phase2_sweep, ranking
 from paper.quick import sized_config
 from paper.rc import RCRun, run_rc
+from paper.removal import removal
 from paper.reproduce import Figure4, Figure5, Table1, Table2
 from paper.shipping import Ship
+from taggernet.data import shapes
 from taggernet.errors import exit_on_user_error
 from taggernet.evaluation import stack_weights
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
+from taggernet.training.distributed import pick_device
 
 INTERRUPTED = 130
 
@@ -209,6 +212,43 @@ class SlotAttention:
         print("\n".join(summary_lines(record)))
 
 
+@dataclass(frozen=True)
+class Removal:
+    """Remove every object of Shapes scenes by its group (example E2), and count those that keep half of their ink."""
+
+    model: Annotated[str, tyro.conf.Positional]
+    """A shipped model, a model's folder or a run."""
+    objects: int = 3
+    """Objects per scene."""
+    groups: int = 4
+    """K."""
+    iterations: int = 5
+    """T."""
+    scenes: int = 10_000
+    """Number of scenes."""
+    split: Literal["valid", "test"] = "valid"
+    """Choose settings on valid; read test once, at the end."""
+    out: Path | None = None
+    """File of the record."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+    def __call__(self) -> None:
+        if self.out is not None:
+            make_folder(self.out.parent)
+        model = Tagger.from_pretrained(self.model, pick_device(self.device))
+        drawn = shapes(self.scenes, 0, self.objects, split=self.split)
+        record: dict[str, Any] = {"model": self.model, "split": self.split, "objects_per_scene": self.objects}
+        record |= removal(model, drawn, self.groups, self.iterations)
+        print(
+            f"{100 * record['objects_kept']:.1f} % of {record['objects']} objects keep half of their ink, "
+            f"{100 * record['scenes_kept']:.1f} % of {record['scenes']} scenes have one "
+            f"(K={self.groups}, T={self.iterations})"
+        )
+        if self.out is not None:
+            write_json(self.out, record)
+
+
 COMMANDS: dict[str, Any] = {
     "table1": Table1,
     "table2": Table2,
@@ -220,6 +260,7 @@ COMMANDS: dict[str, Any] = {
     "rc": RC,
     "slot-attention": SlotAttention,
     "ship": Ship,
+    "removal": Removal,
 }
 
 

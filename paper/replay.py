@@ -39,7 +39,7 @@ class Replay:
                 f"the model has shape {model.config.shape}, but scenes of {self.data.name} are {side} x {side} here: "
                 "give a model that was trained on this data, or the data configuration it was trained with"
             )
-        self.order = permutation(self.data, model.config.elements) if self.data.permuted else None
+        self.order = permutation(self.data, model.config.positions) if self.data.permuted else None
 
     def load_scenes(self, objects: int) -> Scenes:
         """Test scenes with this many shapes or digits."""
@@ -82,4 +82,4 @@ def replay_grouping(
         x = torch.from_numpy(np.ascontiguousarray(scenes.x[first : first + batch])).flatten(1)
         states = model.states(x, groups, iterations, key, first)
         histories.append([state.rows(index - first, index - first + 1).to(cpu) for state in states])
-    return Grouping(join_histories(histories), scenes.shape, as_numpy=True, units=model.units)
+    return Grouping(join_histories(histories), scenes.shape, as_numpy=True, units=model.units, channels=scenes.channels)

@@ -37,7 +37,8 @@ def table1(results: Path, root: str | None = None) -> str:
     def linked(recipe_file: str, name: str) -> str:
         return "" if root is None else links(recipe_file, {"record": f"results/table1/{name}.json"}, root)
 
-    parts = [_over_iterations(records), _methods(records, results / "rc.json", linked)]
+    limit = _limit(results / "bayes-limit.json")
+    parts = [_over_iterations(records, limit), _methods(records, results / "rc.json", limit, linked)]
     shares = [r["coincident_share"] for r in records.values() if r.get("coincident_share") is not None]
     if shares:
         parts.append([f"{100 * shares[0]:.2f} % of the test scenes have two shapes exactly on top of each other."])
@@ -49,12 +50,22 @@ def last_iteration(record: Record, metric: str) -> list[float]:
     return [row[-1] for row in record["test"][metric]]
 
 
-def _over_iterations(records: dict[str, Record]) -> list[str]:
+def _limit(file: Path) -> Record:
+    """The least cost, and the AMI of the most probable three objects, with standard errors; empty without a record."""
+    found = read_json(file)["limits"] if file.exists() else []
+    for one in found:
+        if one["objects"] == 3:
+            return {"cost": one.get("entropy_with_control", one["entropy"]), "ami": one["ami"], "scenes": one["scenes"]}
+    return {}
+
+
+def _over_iterations(records: dict[str, Record], limit: Record) -> list[str]:
     rows = []
     for name, record in records.items():
         for metric, (title, digits) in METRICS.items():
             ours = np.asarray(record["test"][metric]).T
-            rows.append([TITLES[name], f"{title}, ours (n={len(record['seeds'])})", *_rounded(np.median(ours, axis=1))])
+            cells = _rounded(np.median(ours, axis=1)) + (_rounded([limit[metric]["mean"]]) if limit else [])
+            rows.append([TITLES[name], f"{title}, ours (n={len(record['seeds'])})", *cells])
             if name in TABLE_1A:
                 paper = TABLE_1A[name][metric]
                 rows.append(["", f"{title}, paper (n=20)", *_rounded(paper, digits)])
@@ -63,7 +74,7 @@ def _over_iterations(records: dict[str, Record]) -> list[str]:
                     for one, p in zip(ours, paper, strict=True)
                 ]
                 rows.append(["", "difference", *apart])
-    head = ["row", "", *(f"iter {i}" for i in range(1, 6))]
+    head = ["row", "", *(f"iter {i}" for i in range(1, 6)), *(["limit"] if limit else [])]
     note = "The paper gives no spread over iterations: the standard error of the difference is that of our median."
     return table("Table 1a: convergence over iterations (Shapes, median over seeds)", head, rows, note)
 
@@ -72,7 +83,7 @@ def _rounded(values: object, digits: int = 3) -> list[str]:
     return [f"{value:.{digits}f}" for value in np.asarray(values)]
 
 
-def _methods(records: dict[str, Record], rc: Path, linked: Linked) -> list[str]:
+def _methods(records: dict[str, Record], rc: Path, limit: Record, linked: Linked) -> list[str]:
     rows = []
     if rc.exists():
         for name, mode in read_json(rc)["modes"].items():
@@ -83,11 +94,20 @@ def _methods(records: dict[str, Record], rc: Path, linked: Linked) -> list[str]:
         final = {metric: last_iteration(record, metric) for metric in record["test"]}
         title = TITLES[name] + linked("src/taggernet/recipes.py", name)
         rows.append([title, *_method(final, TABLE_1B.get(name))])
+    if rows and limit:
+        cost, ami = (f"{limit[name]['mean']:.4f} ± {limit[name]['standard_error']:.4f}" for name in ("cost", "ami"))
+        title = "Bayes limit" + linked("benchmarks/bayes_limit.py", "bayes-limit")
+        rows.append([title, DASH, ami, DASH, DASH, DASH, DASH, DASH, cost])
     head = ["method", "paper", "ours", "difference", "n", "mean ± sd", "AMI (arithmetic)", "ARI", "cost"]
     note = (
         "Paper and ours are medians over seeds. The standard error of the difference includes the paper's spread over "
         "20 seeds (RC: our runs alone). Arithmetic AMI and ARI are mean ± standard deviation, the cost is a median."
     )
+    if limit:
+        note += (
+            " The limit is computed from the exact posterior over all placements, mean ± standard error over "
+            f"{limit['scenes']:,} test scenes; its AMI is that of the most probable objects."
+        )
     return table("Table 1b: AMI after the last iteration (max normaliser)", head, rows, note)
 
 

@@ -29,6 +29,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), os.enviro
 
 # The models here are small: on a busy machine threads that wait for each other make them far slower than one.
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # of child processes
 
 # derandomize: a failure seen in CI is the failure seen at home. The soak profile looks further.
 settings.register_profile(
@@ -68,6 +69,22 @@ def without_typecheck() -> Iterator[None]:
 def unchecked() -> Callable[[], AbstractContextManager[None]]:
     """The same for a part of a fixture that several tests share."""
     return _without_typecheck
+
+
+@pytest.fixture(autouse=True)
+def checked_in_the_first_update(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Shapes are the same in every update of a run: checked in all of them, training would take three times as long."""
+    from taggernet.training.step import Update
+
+    once, before = Update.once, jaxtyping.config.jaxtyping_disable
+
+    def once_checked(self: Update) -> None:
+        once(self)
+        jaxtyping.config.update("jaxtyping_disable", True)
+
+    monkeypatch.setattr(Update, "once", once_checked)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

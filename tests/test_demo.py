@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from taggernet.config.run import DataConfig
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger, TaggerConfig
+from taggernet.training.datasets import load_split
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 
@@ -143,3 +144,11 @@ def test_mnist_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert source == "TextureMNIST2 scenes of MNIST's test digits"
     expected = data.texture_mnist(2, "test", 0, images=images, labels=labels, n=50)
     assert np.array_equal(scenes.x, expected.x)
+
+
+@pytest.mark.parametrize("name", ["tetrominoes", "sprites-texture"])
+def test_held_out_scenes_in_colour_are_those_of_the_card(name: str) -> None:
+    described = replace(recipe(name).data, size={"tetrominoes": 14}.get(name, 16))
+    scenes, source = demo.held_out(asdict(described), 3)
+    assert source == f"scenes of {described.name}"
+    np.testing.assert_array_equal(scenes.x, load_split(replace(described, test=5), "test").x[:3])

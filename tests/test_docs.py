@@ -250,6 +250,14 @@ def test_the_figure_of_how_it_works_can_be_drawn(tmp_path: Path) -> None:
     assert found.delta_z.shape == found.ratio.shape == (3, 12, 12)
 
 
+def test_the_figure_of_the_data_sets_shows_every_one() -> None:
+    figure = script("docs/images/data_sets.py")
+    drawn = figure.draw()
+    assert len(drawn.axes) == 2 * figure.SHOWN * len(figure.rows()) == 40
+    for axes, scene in zip(drawn.axes[::2], [x for scenes in figure.rows().values() for x in scenes.x], strict=True):
+        assert (axes.images[0].get_array() == scene).all()
+
+
 def test_the_tables_of_the_performance_page_are_those_of_the_records() -> None:
     page = (ROOT / "docs" / "performance.md").read_text()
     assert script("docs/performance_tables.py").filled(page) == page, "run python docs/performance_tables.py"

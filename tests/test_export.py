@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from taggernet import export as export_module
 from taggernet._version import __version__
 from taggernet.cli import main
 from taggernet.data import Scenes, shapes
@@ -57,6 +59,24 @@ def model_of(kind: str, norm: str, classes: int = 0, **options: Any) -> Tagger:
     return model
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory, unchecked: Any) -> Callable[[Tagger], tuple[Any, Any]]:
+    """Sessions of a model's loop and of its step; exporting takes seconds, so each model is exported once."""
+
+    @cache
+    def sessions(model: Tagger) -> tuple[Any, Any]:
+        with unchecked():
+            whole, single = export(model, tmp_path_factory.mktemp("new") / "folder" / "model.onnx")
+        return session(whole, 1), session(single, 1)
+
+    return sessions
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Tagger:
+    return Tagger.from_pretrained("shapes")
+
+
 def inputs(kind: str, batch: int) -> Any:
     rng = np.random.default_rng(batch)
     x = rng.normal(3, 2, (batch, 20)) if kind == "real" else rng.random((batch, 20)) > 0.6
@@ -66,11 +86,12 @@ def inputs(kind: str, batch: int) -> Any:
 @pytest.mark.parametrize(
     ("kind", "norm", "classes", "options"),
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
-     ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"})],
+     ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
+     ("binary", "layer", 0, {"group_attention": 4})],
 )  # fmt: skip
-def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
+def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
-    whole, single = (session(path, 1) for path in export(model, tmp_path / "new" / "model.onnx"))
+    whole, single = exported(model)
     for batch, groups, iterations in ((7, 2, 5), (100, 4, 5), (2, 5, 1), (3, 3, 8)):
         x = inputs(kind, batch)
         out = model.group(x, groups, iterations)
@@ -94,10 +115,10 @@ def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[st
 
 
 @pytest.mark.parametrize(("kind", "classes", "options"), [("binary", 0, {}), ("real", 3, {"class_widths": (12, 6)})])
-def test_a_frozen_model_has_its_iterations(kind: str, classes: int, options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_frozen_model_has_its_iterations(kind: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     """Single scenes and batches, T beyond the frozen ones, and the step, which is told the iteration."""
     model = deepcopy(model_of(kind, "batch", classes, **options)).freeze_statistics(inputs(kind, 300), 3, 3)
-    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    whole, single = exported(model)
     x, start = inputs(kind, 50), model.start(50, 3, KEY)
     for iterations in (1, 3, 6):
         out = model.group(x, 3, iterations)
@@ -118,27 +139,42 @@ def test_a_frozen_model_has_its_iterations(kind: str, classes: int, options: dic
     np.testing.assert_allclose(m, masks, rtol=0, atol=5e-4)
 
 
-def test_steps_make_the_loop(tmp_path: Path) -> None:
-    model = model_of("binary", "layer")
-    whole, single = (session(path, 1) for path in export(model, tmp_path / "model.onnx", 3))
+def test_steps_make_the_loop(exported: Any) -> None:
+    model = model_of("binary", "layer", 0)
+    whole, single = exported(model)
     x, state = inputs("binary", 4), model.start(4, 3, KEY)
     z, fed, m = (t.numpy() for t in (state.z, state.fed, state.m))
-    for _ in range(3):
+    for _ in range(5):  # the model's own T
         z, fed, m = single.run(None, {"x": x, "z": z, "fed": fed, "m": m})
     np.testing.assert_allclose(whole.run(None, {"x": x, "start": state.m_pre.numpy()})[0], m, rtol=0, atol=1e-5)
 
 
-def test_the_command_exports_and_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model_of("real", "layer").save(tmp_path / "run" / "seed-0")
+def test_the_command_exports_and_never_overwrites(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files say what a user must know of the model."""
+    config = TaggerConfig((4, 5), "real", (16, 8), norm="layer", offset=3.0, scale=2.0, classes=3)
+    Tagger(config, groups=2, iterations=7).save(tmp_path / "run" / "seed-0")
     target = tmp_path / "model.onnx"
-    assert main(["export", str(tmp_path / "run"), "--to", str(target), "--iterations", "2"]) == 0
+    traced = cache(lambda _: trace(Tagger.load(tmp_path / "run" / "seed-0")))  # once for both times
+    trace = export_module._traced
+    monkeypatch.setattr(export_module, "_traced", lambda model: traced(None))
+    command = ["export", str(tmp_path / "run"), "--to", str(target)]
+    assert main([*command, "--iterations", "2"]) == 0
     assert "model.step.onnx" in capsys.readouterr().out
     before = target.read_bytes()
-    assert main(["export", str(tmp_path / "run"), "--to", str(target)]) == 2
+    assert main(command) == 2
     assert "model.onnx exists: choose another name for --to, or add --overwrite" in capsys.readouterr().err
     assert target.read_bytes() == before
-    assert main(["export", str(tmp_path / "run"), "--to", str(target), "--overwrite"]) == 0
+    assert session(target, 1).get_modelmeta().custom_metadata_map["iterations"] == "2"
+    assert main([*command, "--overwrite"]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.onnx", "model.step.onnx", "run"]
+    for path in (target, tmp_path / "model.step.onnx"):
+        found = session(path, 1).get_modelmeta().custom_metadata_map
+        assert (found["shape"], found["kind"], found["classes"]) == ("[4, 5]", "real", "3")
+        assert (found["groups"], found["iterations"]) == ("2", "7")
+        assert (float(found["offset"]), float(found["scale"])) == (3.0, 2.0)
+        assert found["taggernet"] == __version__
 
 
 @pytest.mark.parametrize(
@@ -154,14 +190,13 @@ def test_bad_targets_get_one_sentence(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(kind, match=words):
-        export(model_of("binary", "layer"), tmp_path / target, iterations)
+        export(model_of("binary", "layer", 0), tmp_path / target, iterations)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_onnxruntime_agrees_on_the_shipped_model(tmp_path: Path) -> None:
+def test_onnxruntime_agrees_on_the_shipped_model(shipped: Tagger, exported: Any) -> None:
     """Trained in earnest: five iterations may carry the rounding of the first beyond 1e-4 here and there."""
-    model = Tagger.from_pretrained("shapes")
-    whole, _ = (session(path, 1) for path in export(model, tmp_path / "model.onnx"))
+    model, (whole, _) = shipped, exported(shipped)
     x = shapes(12, 0, split="test").x
     out = model.group(x, 4, 5)
     start = model.start(12, 4, KEY).m_pre.numpy()
@@ -172,20 +207,9 @@ def test_onnxruntime_agrees_on_the_shipped_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(first.reshape(out.masks.shape), model.group(x, 4, 1).masks, rtol=0, atol=1e-5)
 
 
-def test_metadata_say_what_a_user_must_know(tmp_path: Path) -> None:
-    config = TaggerConfig((4, 5), "real", (16, 8), norm="layer", offset=3.0, scale=2.0, classes=3)
-    model = Tagger(config, groups=2, iterations=7)
-    for path in export(model, tmp_path / "model.onnx"):
-        found = session(path, 1).get_modelmeta().custom_metadata_map
-        assert (found["shape"], found["kind"], found["classes"]) == ("[4, 5]", "real", "3")
-        assert (found["groups"], found["iterations"]) == ("2", "7")
-        assert (float(found["offset"]), float(found["scale"])) == (3.0, 2.0)
-        assert found["taggernet"] == __version__
-
-
-def test_a_start_of_zeros_is_replaced_by_a_random_one(tmp_path: Path) -> None:
+def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported: Any) -> None:
     """Groups that start alike would stay alike for ever."""
-    whole = session(export(Tagger.from_pretrained("shapes"), tmp_path / "model.onnx")[0], 1)
+    whole, _ = exported(shipped)
     scenes = shapes(8, split="test")
     x = scenes.x.reshape(8, -1).astype(np.float32)
     masks = whole.run(["masks"], {"x": x, "start": np.zeros((8, 4, 400), np.float32)})[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -109,6 +110,23 @@ def test_it_goes_on_after_an_interruption(model: Path, tmp_path: Path, monkeypat
         group_file(model, file, out, device="cpu", progress=False)
     group_file(model, file, out, groups=4, device="cpu", progress=False, overwrite=True)
     assert read(out)["masks"].shape[1] == 4
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_ctrl_c_keeps_the_part_under_way(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = Work.group
+
+    def interrupted(self: Work, first: int, end: int) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return group(self, first, end)
+
+    monkeypatch.setattr(Work, "group", interrupted)
+    file = write(tmp_path / "x.npz", sensors(55))
+    with pytest.raises(KeyboardInterrupt):
+        group_file(model, file, tmp_path / "out.npz", batch_size=10, device="cpu", progress=False)
+    assert capsys.readouterr().err == "stopped after 20 of 55 scenes: repeat the command to go on\n"
 
 
 @pytest.mark.usefixtures("small_parts")

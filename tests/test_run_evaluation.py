@@ -11,8 +11,10 @@ from toys import records, toy
 
 import taggernet
 from taggernet import run_evaluation
+from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
+from taggernet.run_evaluation import _data, _Subject
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import load_split
 from taggernet.training.loop import Run
@@ -54,6 +56,16 @@ def test_a_folder_without_a_finished_model_is_refused(run: Run, tmp_path: Path) 
     (tmp_path / "config.json").write_bytes((folder(run) / "config.json").read_bytes())
     with pytest.raises(ValueError, match="holds no finished model: run 'taggernet train' on it until it ends"):
         taggernet.evaluate(tmp_path, device="cpu")
+
+
+def test_a_number_of_objects_takes_the_place_of_a_random_one() -> None:
+    random = DataConfig(objects=5, min_objects=1)
+    found = _data(_Subject("any", [], random), "any", None, 3)
+    assert (found.objects, found.min_objects) == (3, 0)
+    pieces = _data(_Subject("any", [], DataConfig(name="tetrominoes", size=14)), "any", None, 2)
+    assert pieces.objects == 2
+    with pytest.raises(ValueError, match="texture-mnist-1 scenes have no such choice"):
+        _data(_Subject("any", [], DataConfig(name="texture-mnist-1")), "any", None, 2)
 
 
 @pytest.mark.parametrize("name", ["groups", "iterations", "objects"])

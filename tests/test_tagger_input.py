@@ -10,7 +10,7 @@ import torch
 
 from taggernet import TaggerConfig
 from taggernet.tag import Units
-from taggernet.tagger_input import checked_rows
+from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for
 
 H, W, C = 2, 4, 3
@@ -33,9 +33,20 @@ def test_rows_are_position_by_position_wherever_the_channels_are() -> None:
     first, shape, _ = rows(np.moveaxis(x, -1, 1), channels_first=True)
     assert shape == (H, W)
     assert torch.equal(first, last)
+    assert torch.equal(rows(np.moveaxis(x, -1, 1))[0], last)  # the other order, where only that one fits
+    assert torch.equal(rows(x, channels_first=True)[0], last)
     flat, shape, _ = rows(x.reshape(5, -1))
     assert shape == (H * W,)
     assert torch.equal(flat, last)
+
+
+@pytest.mark.parametrize("model_first", [False, True])
+def test_an_order_that_fits_both_is_the_models(model_first: bool) -> None:
+    wanted = config(channels_first=model_first)
+    assert has_channels_first((5, C, 4, C), wanted) == model_first
+    assert has_channels_first((5, C, H, W), wanted)
+    assert not has_channels_first((5, H, W, C), wanted)
+    assert not has_channels_first((5, C * H * W), wanted)
 
 
 def test_positions_may_have_another_shape() -> None:
@@ -60,8 +71,8 @@ def test_half_precision_tensors_are_widened() -> None:
     [
         (np.full((1, H, W, C), 255, np.uint8), {}, r"uint8 with values up to 255, .* about 0 to 1: give x / 255"),
         (torch.full((1, H, W, C), 7, dtype=torch.uint8), {}, r"uint8 with values up to 7"),
-        (np.zeros((1, C, H, W)), {}, r"shape \(1, 3, 2, 4\), but .* its 3 channels last: give \(B, 2, 4, 3\)"),
-        (np.zeros((1, H, W, C)), {"channels_first": True}, r"has its 3 channels first: give \(B, 3, 2, 4\)"),
+        (np.zeros((1, H, C, W)), {}, r"shape \(1, 2, 3, 4\), but .* 3 channels at each position: give \(B, 2, 4, 3\)"),
+        (np.zeros((1, H, C, W)), {"channels_first": True}, r"3 channels at each position: give \(B, 3, 2, 4\)"),
         (np.zeros((1, H, W)), {}, r"8 elements per input, but this model has N=24: give \(B, 2, 4, 3\)"),
         (np.zeros((1, H, W, C)), {"kind": "categorical"}, r"one 1 and zeros in the 3 channels"),
         (np.full((1, H, W, C), 1e9), {}, r"as large as 1e\+09 in the model's units"),

@@ -61,7 +61,7 @@ class Evaluate:
     iterations: int | None = None
     """T; the run's own by default."""
     objects: int | None = None
-    """Shapes: objects per scene; the run's own by default."""
+    """Shapes, tetrominoes, sprites: objects in every scene; the run's own by default."""
     split: Literal["valid", "test", "all"] | None = None
     """Which scenes: test by default, but all of a --data FILE; name the split if that is the file trained on, moved."""
     device: str = "auto"

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from taggernet import data
-from taggernet.config.run import with_former_depth
+from taggernet.config.run import DataConfig, build, with_former_depth
 from taggernet.data import Scenes
 from taggernet.data.mnist import fixture_digits, mnist
 from taggernet.data.scenes import one_thread
@@ -32,12 +32,14 @@ from taggernet.viz.terminal import show
 
 SCENES, DRAWN, BATCH = 1_000, 8, 100
 """Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
+SHOWN = ("cost", "ami", "ari_foreground", "error")
+"""The metrics that are printed, where a model has them."""
 SMALL, UPDATES = "small", 1_500
 """The recipe that is trained while one waits, and for how long."""
 
 
 def demo(name: str, out: Path, *, scenes: int = SCENES, updates: int | None = None, seed: int | None = None) -> Path:
-    """Group held-out scenes with a shipped model, print cost, AMI and error after every iteration, draw some.
+    """Group held-out scenes with a shipped model, print its metrics after every iteration, draw some.
 
     ``name`` is a shipped model or 'small', which is trained first (``updates`` and ``seed`` are for it alone).
     Returns the path of the figure.
@@ -69,7 +71,7 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
             model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH
         ).metrics()
     seconds = time.perf_counter() - begun
-    wanted = [metric for metric in ("cost", "ami", "error") if metric in metrics]
+    wanted = [metric for metric in SHOWN if metric in metrics]
     show(
         {_words(metric): metrics[metric] for metric in wanted}, f"{name}: {len(scenes):,} held-out {source}, K={groups}"
     )
@@ -84,6 +86,9 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
     if name == "shapes":
         objects, size, style = described["objects"], described["size"], described["style"]
         return data.shapes(count, seed, objects, size, style=style, split="test"), "Shapes scenes"
+    if name in ("tetrominoes", "sprites"):
+        wanted = replace(build(DataConfig, described, "the model's card"), test=count)
+        return load_split(wanted, "test"), f"scenes of {name}"
     digits = int(name[-1])
     try:
         images, labels = mnist("test", download=False)
@@ -98,16 +103,12 @@ def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
 def promise(card: dict[str, Any]) -> str:
     """What the card says of the model, in one line."""
     test = card["test"]
-    values = ", ".join(
-        f"{_words(name)} {test['figures'][name][-1]:.3f}"
-        for name in ("cost", "ami", "error")
-        if name in test["figures"]
-    )
+    values = ", ".join(f"{_words(name)} {test['figures'][name][-1]:.3f}" for name in SHOWN if name in test["figures"])
     return f"its card says {values} after {test['iterations']} iterations on {test['scenes']:,} test scenes"
 
 
 def _words(metric: str) -> str:
-    return {"ami": "AMI", "error": "class error"}.get(metric, metric)
+    return {"ami": "AMI", "ari_foreground": "foreground ARI", "error": "class error"}.get(metric, metric)
 
 
 def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:

@@ -51,7 +51,9 @@ class Step(nn.Module):
         self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor, iteration: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         model = self.model
-        mapping = model.mapping if iteration is None else in_iteration(model.mapping, iteration)
+        mapping = model.mapping_for_groups(m.shape[1])
+        if iteration is not None:
+            mapping = in_iteration(mapping, iteration)
         state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v)
         found = (state.z, state.fed, state.m)
         return (*found, model.class_shares(state)) if model.config.classes else found

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -158,7 +159,7 @@ class Work:
             *_, state = self.model.states(part, self.groups, self.iterations, masks, first + begin)
             last.append(state)
         found = Grouping(
-            (State.cat(last),), self.data.shape, True, self.model.units, config.channels, config.channels_first
+            (State.cat(last),), self.data.shape, True, self.model.units, config.channels, self.data.axis == "first"
         )
         makers: dict[str, Callable[[], Array]] = {
             "labels": lambda: found.labels.astype(np.uint8),
@@ -198,6 +199,8 @@ def _write_parts(work: Work, parts: Path, ranks: World, progress: bool) -> None:
         bar(_done(parts, rows))
         for number in mine:
             if stopped.is_set():
+                done = f"stopped after {_done(parts, rows):,} of {len(work.data):,} scenes"
+                print(f"{done}: repeat the command to go on", file=sys.stderr)
                 raise KeyboardInterrupt
             found = work.group(*every[number])
             write_durably(_path(parts, number), lambda path, found=found: _save(path, found))

@@ -54,6 +54,20 @@ def shapes_best() -> Config:
     return replace(base, recipe="shapes-best", model=replace(base.model, widths=(1000, 500, 250)))
 
 
+def shapes_any() -> Config:
+    """One model for any number of objects: scenes of 1 to 5, K = 4 and 6 in training; otherwise as shapes-best."""
+    base = shapes_best()
+    return replace(
+        base,
+        recipe="shapes-any",
+        model=replace(base.model, mean=0.2713),
+        data=replace(base.data, objects=5, min_objects=1),
+        groups=6,
+        mixed_groups=(4, 6),
+        test_groups=6,
+    )
+
+
 def shapes_permuted() -> Config:
     """No image prior: the LayerNorm recipe on scenes whose elements are shuffled by one fixed permutation."""
     base = shapes_layernorm()
@@ -284,6 +298,7 @@ RECIPES: dict[str, Callable[[], Config]] = {
         shapes_layernorm,
         shapes_wide,
         shapes_best,
+        shapes_any,
         shapes_permuted,
         small,
         texture_mnist_1,

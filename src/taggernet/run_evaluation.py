@@ -14,7 +14,7 @@ from taggernet.model_io import read_card
 from taggernet.nets.norm import Kernels
 from taggernet.pretrained import locate
 from taggernet.tagger import Tagger
-from taggernet.training.datasets import BUILT_IN, IN_MEMORY, load_split
+from taggernet.training.datasets import BUILT_IN, IN_MEMORY, OF_OBJECTS, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import models_of, read_config
@@ -70,9 +70,10 @@ def evaluate(
     metrics = evaluate_weights(
         model, stack_weights(loaded), scenes, groups=k, iterations=t, batch=subject.batch
     ).metrics()  # fmt: skip
+    fixed = described.name in OF_OBJECTS and described.min_objects in (0, described.objects)
     return {
         "run": str(run), "recipe": subject.recipe, "data": described.name, "split": split, "groups": k,
-        "iterations": t, "objects": described.objects if described.name == "shapes" else None,
+        "iterations": t, "objects": described.objects if fixed else None,
         "seeds": [p.name for p in subject.models], "environment": environment(), "figures": metrics,
     }  # fmt: skip
 
@@ -115,9 +116,9 @@ def _data(subject: _Subject, name: object, file: str | os.PathLike[str] | None, 
     else:
         raise ValueError(f"{name} does not say which data it was trained on: add --data FILE")
     if objects is not None:
-        if data.name != "shapes":
+        if data.name not in OF_OBJECTS:
             raise ValueError(f"objects={objects} was given, but {data.name} scenes have no such choice: leave it out")
-        data = replace(data, objects=objects)
+        data = replace(data, objects=objects, min_objects=0)
     return data
 
 

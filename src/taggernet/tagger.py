@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
@@ -32,9 +33,9 @@ from taggernet.nets.norm import Kernels, use_kernels
 from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
-from taggernet.tag import Grouping, Mapping, State, Units, run, start
+from taggernet.tag import Grouping, Mapped, Mapping, State, Units, run, start
 from taggernet.tag.grouping import batches, join_histories
-from taggernet.tagger_input import checked_rows
+from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
@@ -111,20 +112,25 @@ class Tagger(nn.Module):
         gradient of its classes inside the layers that read them.
         """
         frozen = frozen and not self.training
-        last = None
+        shared, last = self.mapping_for_groups(state.m.shape[-2]), None
         if dropout is not None or reader_alone:
             if not isinstance(self.mapping, LadderMapping | ConvMapping):
                 raise ValueError(
                     "this mapping of your own cannot leave units out nor keep what classes teach in a reader: "
                     "set class_dropout to 0 and class_reach to 'all'"
                 )
-            last = partial(self.mapping, dropout=dropout, reader_alone=reader_alone)
+            last = partial(shared, dropout=dropout, reader_alone=reader_alone)
 
         def at(i: int) -> Mapping:
-            mapping = self.mapping if last is None or i < iterations else last
+            mapping = shared if last is None or i < iterations else last
             return in_iteration(mapping, i) if frozen and self.config.frozen_iterations else mapping
 
-        return run(self.mapping, self.likelihood, x_tilde, state, self.v, iterations, at)
+        return run(shared, self.likelihood, x_tilde, state, self.v, iterations, at)
+
+    def mapping_for_groups(self, groups: int) -> Callable[..., Mapped]:
+        """The mapping, told K where it must know which rows share a scene: for group attention."""
+        mapping: Callable[..., Mapped] = self.mapping
+        return partial(mapping, groups=groups) if self.config.group_attention else mapping
 
     def states(
         self,
@@ -175,10 +181,10 @@ class Tagger(nn.Module):
     ) -> Grouping:
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
-        x: (B, *shape) or (B, anything whose product is N), numpy or torch, channels last or first as the model was
-        trained; what comes out is of the same kind, and on the same device. ``noisy`` corrupts x first, as in training.
-        BatchNorm models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with
-        frozen statistics it only bounds memory.
+        x: (B, *shape) or (B, anything whose product is N), numpy or torch, with channels last or first; what comes out
+        is of the same kind and order, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm
+        models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen
+        statistics it only bounds memory.
         """
         k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
@@ -191,7 +197,8 @@ class Tagger(nn.Module):
             for first, part in batches(rows, batch_size)
         ]
         config = self.config
-        return Grouping(join_histories(histories), shape, as_numpy, self.units, config.channels, config.channels_first)
+        first = has_channels_first(tuple(np.shape(x)), config)
+        return Grouping(join_histories(histories), shape, as_numpy, self.units, config.channels, first)
 
     @torch.no_grad()
     def predict(

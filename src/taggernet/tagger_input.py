@@ -50,19 +50,25 @@ def checked_rows(
     return rows, shape, as_numpy
 
 
+def has_channels_first(shape: tuple[int, ...], config: TaggerConfig) -> bool:
+    """Whether inputs of this shape have their channels first: where the model has them if they fit, else elsewhere."""
+    first, last = (len(shape) > 2 and shape[axis] == config.channels for axis in (1, -1))
+    return config.channels > 1 and (first if config.channels_first else first and not last)
+
+
 def _channels_last(x: Tensor, config: TaggerConfig, expected: str) -> tuple[Tensor, tuple[int, ...]]:
     """x with its channels last, and the shape of its positions; flat rows are taken to be in this order already."""
     if config.channels == 1:
         return x, tuple(x.shape[1:])
     if x.ndim == 2:
         return x, (config.positions,)
-    axis = 1 if config.channels_first else x.ndim - 1
-    if x.shape[axis] != config.channels:
+    if has_channels_first(tuple(x.shape), config):
+        x = x.movedim(1, -1)
+    if x.shape[-1] != config.channels:
         raise ValueError(
-            f"x has shape {tuple(x.shape)}, but this model has its {config.channels} channels "
-            f"{'first' if config.channels_first else 'last'}: give {expected}"
+            f"x has shape {tuple(x.shape)}, but this model has {config.channels} channels at each position: "
+            f"give {expected}"
         )
-    x = x.movedim(axis, -1)
     return x, tuple(x.shape[1:-1])
 
 

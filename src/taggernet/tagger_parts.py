@@ -39,11 +39,12 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
         height, width = config.shape
         return ConvMapping(
             (height, width), config.channels, config.conv_channels, widths, config.norm, gate, top, heads,
-            config.norm_eps, head, config.patch,
+            config.norm_eps, head, config.patch, config.group_attention,
         )  # fmt: skip
     return LadderMapping(
-        config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels
-    )
+        config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels,
+        attention=config.group_attention,
+    )  # fmt: skip
 
 
 def corruption_for(config: TaggerConfig, noise: Tensor | None = None) -> Corruption:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 
 import numpy as np
 import pytest
@@ -173,13 +172,6 @@ def test_a_batch_of_seeds_and_an_offset_equal_each_seed_alone(seeds: list[int], 
         alone = fresh_texture_mnist(Key.of(seed), images, labels, bank, start + 5, digits)
         for one, other in zip(together, alone, strict=True):
             assert torch.equal(one[row], other[start:])
-
-
-def test_70_000_scenes_in_under_15_seconds() -> None:
-    images, labels = fixture_digits()
-    begin = time.perf_counter()
-    texture_mnist(2, images=images, labels=labels, n=70_000)
-    assert time.perf_counter() - begin < 15
 
 
 def test_a_shared_pool_deals_every_digit_to_train_or_valid_at_each_place() -> None:

@@ -103,6 +103,15 @@ def test_slot_attention_leaves_its_record(here: Path, capsys: pytest.CaptureFixt
     assert "ari_foreground" in capsys.readouterr().out
 
 
+def test_removal_says_what_is_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["removal", "shapes", *["--scenes", "20", "--groups", "3", "--device", "cpu", "--out", "new/r.json"]]) == 0
+    )
+    record = json.loads(Path("new/r.json").read_text())
+    assert (record["model"], record["split"], record["scenes"], record["groups"]) == ("shapes", "valid", 20, 3)
+    assert f"{100 * record['objects_kept']:.1f} % of" in capsys.readouterr().out
+
+
 def test_a_model_is_shipped(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shipped: list[object] = []
     monkeypatch.setattr("paper.shipping.ship", lambda options: shipped.append(options) or (here / "weights"))

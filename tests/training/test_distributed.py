@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import json
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import faulty
 import pytest
 import torch
 from faulty import ENVIRONMENT, SOAK
@@ -30,88 +29,70 @@ OPTIONS = """
 """The epsilons: see toys.py."""
 
 
-@contextmanager
-def torchrun(run: Path, options: list[str], *, restarts: int = 0) -> Iterator[subprocess.Popen[str]]:
+CHOICES = ("--norm batch --mode fixed", "--norm layer --mode fresh")
+
+
+def arguments(run: Path, choice: str) -> list[str]:
+    return ["train", "small", "--out", str(run), *OPTIONS.split(), *choice.split()]
+
+
+def in_two_processes(folder: Path, jobs: list[dict[str, Any]], *, restarts: int = 0) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    folder.mkdir(exist_ok=True)
+    (folder / "jobs.json").write_text(json.dumps(jobs))
     launch = f"-m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port {port}"
-    launch += f" --max-restarts {restarts} --monitor-interval 0.1 -m taggernet train small --out"
-    with subprocess.Popen(
-        [sys.executable, *launch.split(), str(run), *options],
-        env={**ENVIRONMENT, "GLOO_SOCKET_IFNAME": "lo"}, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    ) as process:  # fmt: skip
-        try:
-            yield process
-        finally:
-            process.terminate()
+    launch += f" --max-restarts {restarts} --monitor-interval 0.1"
+    program = Path(faulty.__file__).with_name("ranks.py")
+    done = subprocess.run(
+        [sys.executable, *launch.split(), str(program), str(folder / "jobs.json")],
+        env={**ENVIRONMENT, "GLOO_SOCKET_IFNAME": "lo"}, capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
-def in_two_processes(run: Path, options: list[str]) -> None:
-    with torchrun(run, options) as process:
-        _, errors = process.communicate(timeout=280)
-    assert process.returncode == 0, errors
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folder of each choice's run, by two processes."""
+    folder = tmp_path_factory.mktemp("two")
+    runs = {choice: folder / str(i) for i, choice in enumerate(CHOICES)}
+    in_two_processes(folder, [{"args": arguments(run, choice)} for choice, run in runs.items()])
+    return runs
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_typecheck")
-@pytest.mark.parametrize("choice", ["--norm batch --mode fixed", "--norm layer --mode fresh"])
-def test_two_processes_are_one_with_the_same_global_batch(choice: str, tmp_path: Path) -> None:
-    options = f"{OPTIONS} {choice}".split()
-    assert main(["train", "small", "--out", str(tmp_path / "one"), *options]) == 0
-    in_two_processes(tmp_path / "two", options)
-    one, two = records(tmp_path / "one"), records(tmp_path / "two")
-    assert [r["step"] for r in two] == [r["step"] for r in one]
-    for a, b in zip(one, two, strict=True):
+@pytest.mark.parametrize("choice", CHOICES)
+def test_two_processes_are_one_with_the_same_global_batch(choice: str, two: dict[str, Path], tmp_path: Path) -> None:
+    assert main(arguments(tmp_path, choice)) == 0
+    found = records(two[choice])
+    assert [r["step"] for r in found] == [r["step"] for r in records(tmp_path)]
+    for a, b in zip(records(tmp_path), found, strict=True):
         if "loss" in a:
             assert b["loss"] == pytest.approx(a["loss"], rel=2e-5), a["step"]
         else:
             assert b["valid"]["cost"][1] == pytest.approx(a["valid"]["cost"][1], rel=1e-3)
     for seed in ("seed-0", "seed-1"):
-        a, b = (read_tensors(tmp_path / run / seed / "model.safetensors") for run in ("one", "two"))
+        a, b = (read_tensors(run / seed / "model.safetensors") for run in (tmp_path, two[choice]))
         for name in a:
             torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=1e-4, msg=name)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="a worker is found by its environment in /proc")
-def test_a_killed_worker_is_started_again_and_the_result_is_that_of_a_run_left_in_peace(tmp_path: Path) -> None:
-    """Each time another of the two; also the one that writes the checkpoints."""
-    victims = (1, 0, 1, 0) if SOAK else (1,)
-    options = f"{OPTIONS} --norm layer --mode fresh --updates {150 * len(victims)} --evaluate-every 50".split()
-    in_two_processes(tmp_path / "whole", options)
+def test_a_killed_worker_is_started_again_and_the_result_is_that_of_a_run_left_in_peace(
+    two: dict[str, Path], tmp_path: Path
+) -> None:
+    """After a checkpoint, one of the two; in full also the one that writes the checkpoints, and before any."""
+    deaths = [(0, 3), (1, 6), (0, 8), (1, 11)] if SOAK else [(1, 6)]
     run = tmp_path / "run"
-    with torchrun(run, options, restarts=len(victims)) as process:
-        for rank in victims:
-            before = newest(run)
-            until(lambda: newest(run) > before and process.poll() is None)  # noqa: B023  called at once
-            os.kill(worker(process.pid, rank), signal.SIGKILL)
-            assert newest(run) < 150 * len(victims), "the run was over too soon: make it longer"
-        _, errors = process.communicate(timeout=280)
-    assert process.returncode == 0, errors
-    assert records(run) == records(tmp_path / "whole")
+    job = {"args": arguments(run, CHOICES[1]), "deaths": deaths}
+    in_two_processes(tmp_path, [job], restarts=len(deaths))
+    assert len(list(tmp_path.glob("death-*"))) == len(deaths), "a worker was not killed"
+    assert records(run) == records(two[CHOICES[1]])
     for seed in ("seed-0", "seed-1"):
-        a, b = (read_tensors(folder / seed / "model.safetensors") for folder in (tmp_path / "whole", run))
+        a, b = (read_tensors(folder / seed / "model.safetensors") for folder in (two[CHOICES[1]], run))
         assert all(torch.equal(a[name], b[name]) for name in a)
-
-
-def newest(run: Path) -> int:
-    return max((int(path.name) for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default=0)
-
-
-def worker(launcher: int, rank: int) -> int:
-    """The process that torchrun started as this rank."""
-    for child in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
-        if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text():
-            return int(child)
-    raise ProcessLookupError(f"torchrun has no worker of rank {rank}")
-
-
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_alone_there_is_nothing_to_agree_on() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from html_pages import Page
 from own_files import sensors, short, write
+from PIL import Image
 from toys import toy
 
 from taggernet import config_for
@@ -103,6 +106,23 @@ def test_scenes_in_memory_and_records_without_a_verdict(tmp_path: Path) -> None:
     assert not page.all("figure", "chart")
 
 
-def test_the_paper_s_recipes_have_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("axis", ["last", "first"])
+def test_colours_are_where_the_file_has_them(axis: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).random((60, 4, 5, 3))
+    file = write(tmp_path / "rgb.npy", {"x": x if axis == "last" else np.moveaxis(x, -1, 1)})
+    config = config_for(file)
+    assert (config.model.channels, config.model.channels_first) == (3, axis == "first")
+    train(short(replace(config, model=replace(config.model, widths=(8, 4))), updates=2), tmp_path / "run")
+    page = Page((tmp_path / "run" / "report.html").read_text("utf-8"))
+    assert len(page.all("article", "image")) == 6
+    size = Image.open(io.BytesIO(base64.b64decode(page.all("img")[0]["src"].split(",")[1]))).size
+    assert size == (5, 4)
+
+
+def test_the_papers_recipes_have_one_on_request(tmp_path: Path) -> None:
     train(toy(updates=1), tmp_path / "run")
     assert not (tmp_path / "run" / "report.html").exists()
+    page = Page(write_report(tmp_path / "run").read_text("utf-8"))
+    assert "taggernet evaluate" in page.text
+    assert "--updates" not in page.text.split("How to go on")[1], "there is no file to train on again"
+    assert len(page.all("article", "image")) == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from PIL import Image
 
 from taggernet.data import Scenes
 from taggernet.tag import Grouping, State
-from taggernet.viz.colours import group_colour, rgb
+from taggernet.viz.colours import coloured, group_colour, rgb
 from taggernet.viz.scene_html import MOST_BARS, PALE, picture_kind, scenes_html
 
 
@@ -57,22 +58,16 @@ def test_who_owns_a_zero_of_a_binary_image_is_pale() -> None:
     np.testing.assert_allclose(mask, np.array([PALE, 1, 0, 0])[:, None] * np.ones((1, 4)), atol=0.003)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_colours_with_masks_of_their_own_or_shared(shared: bool) -> None:
+@pytest.mark.parametrize("channels", [1, 3])
+def test_colours_have_masks_of_their_own_or_share_them(channels: int) -> None:
     x = np.random.default_rng(1).random((1, 4, 4, 3)).astype(np.float32)
     m = np.stack([halves((4, 4))])
     whole = np.stack([x, x], 1)
-    if shared:
-        scenes = Scenes(x, kind="real", channels=3)
-
-        class Shared(Grouping):
-            masks, reconstructions = m, whole
-
-        found: Grouping = Shared(grouping(m, m, (4, 4)).history, (4, 4), as_numpy=True)
+    if channels == 3:
+        found = replace(grouping(whole, m, (4, 4)), channels=3)
     else:
-        scenes = Scenes.of(x)
         found = grouping(whole, np.repeat(m[..., None], 3, -1), (4, 4, 3))
-    page = Page(scenes_html(scenes, found, 1))
+    page = Page(scenes_html(Scenes(x, kind="real", channels=channels), found, 1))
     low, high = x.min(), x.max()
     np.testing.assert_allclose(pixels(page.all("img")[0]), (x[0] - low) / (high - low), atol=0.003)
     np.testing.assert_allclose(pixels(page.all("img")[3])[..., 3], m[0, 0], atol=0.003)
@@ -109,6 +104,19 @@ def test_bars_stand_for_elements_without_an_order() -> None:
     heights = np.array([float(of["height"]) for of in bars[:12]])
     tall = heights > 1.1  # a bar is at least a line
     np.testing.assert_allclose(heights[tall] / heights.max(), (abs(x[0]) / abs(x[0]).max())[tall], atol=0.03)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (12,)])
+def test_binary_channels_are_drawn_too(shape: tuple[int, ...]) -> None:
+    """Pictures in the channels' colours; rows by the mean of the channels."""
+    x = (np.random.default_rng(4).random((2, *shape, 2)) < 0.5).astype(np.uint8)
+    m = np.full((2, 3, *shape), 1 / 3)
+    found = replace(grouping(np.stack([x] * 3, 1), m, shape), channels=2)
+    page = Page(scenes_html(Scenes(x, channels=2), found, 2))
+    if len(shape) == 1:
+        assert len(page.all("rect")) == 2 * 4 * 12
+    else:
+        np.testing.assert_allclose(pixels(page.all("img")[0]), coloured(x[0], 0.0, 1.0, real=False), atol=0.003)
 
 
 def test_long_rows_are_cut_and_said_so() -> None:

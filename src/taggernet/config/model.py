@@ -82,6 +82,8 @@ class TaggerConfig:
     on top."""
     patch: int = 1
     """conv: side of the patches of positions that its first level sees as one; 2 is about four times faster than 1."""
+    group_attention: int = 0
+    """Width of the attention between the groups of a scene on the topmost level; 0: none (the paper)."""
 
     def __post_init__(self) -> None:
         check_fields(self)

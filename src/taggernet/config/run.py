@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from taggernet.config.model import TaggerConfig
-from taggernet.config.validate import check_fields
+from taggernet.config.validate import MAX_GROUPS, check_fields, check_sizes
 
 T = TypeVar("T")
 
@@ -143,6 +143,8 @@ class Config:
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
     groups: int = 4
     """K in training."""
+    mixed_groups: tuple[int, ...] = ()
+    """K in training of equal parts of every batch, e.g. 4 6, in place of groups; empty: groups (the paper)."""
     iterations: int = 3
     """T in training."""
     test_groups: int = 4
@@ -180,6 +182,7 @@ class Config:
                 f"frozen_iterations={self.model.frozen_iterations} was given, but training uses the statistics of the "
                 "batch: set it to 0, and call freeze_statistics on the trained model"
             )
+        self._check_mixed_groups()
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):
@@ -191,6 +194,17 @@ class Config:
             raise ValueError(
                 "class_reach='reader' needs a class head: set class_widths, e.g. (1000, 500), or class_reach to 'all'"
             )
+
+    def _check_mixed_groups(self) -> None:
+        mixed = check_sizes("mixed_groups", self.mixed_groups, least=0, most=MAX_GROUPS, largest=MAX_GROUPS)
+        object.__setattr__(self, "mixed_groups", mixed)
+        if mixed and self.optimiser.batch % len(mixed):
+            raise ValueError(
+                f"mixed_groups={mixed} needs a batch of as many equal parts, but batch={self.optimiser.batch}: "
+                f"choose a multiple of {len(mixed)}"
+            )
+        if mixed and self.class_cost:
+            raise ValueError(f"mixed_groups={mixed} is for training without classes: set class_cost to 0, or leave it")
 
     @property
     def seed_list(self) -> list[int]:

@@ -64,7 +64,6 @@ STYLES = tuple(_PICTURES)
 KINDS = ("square", "triangle up", "triangle down")
 
 _KIND, _ROW, _COL, _COUNT = range(4)  # sub-streams; numbers, as a compiled step cannot hash names
-_TABLES: dict[tuple[int, str, str], Placements] = {}
 
 
 def shape_masks(style: str = "paper") -> list[Array]:
@@ -109,15 +108,6 @@ def placements(size: int = 20, style: str = "paper", device: torch.device | str 
         rows=torch.tensor(rows, device=device),
         cols=torch.tensor(cols, device=device),
     )
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _cached_placements(size: int, style: str, device: str) -> Placements:
-    """A dictionary rather than functools.lru_cache, which torch.compile looks through."""
-    wanted = (size, style, device)
-    if wanted not in _TABLES:
-        _TABLES[wanted] = placements(*wanted)
-    return _TABLES[wanted]
 
 
 def draw_shapes(
@@ -167,11 +157,10 @@ def fresh_shapes(
 ) -> tuple[Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, on its device: x and groups, uint8 (*key, n, N).
 
-    Works inside a compiled or captured step. A key of shape (S,) gives S sets, each as its seed would alone.
-    ``table`` saves building (and, under capture, caching) the placements; it then stands for size and style.
+    A key of shape (S,) gives S sets, each as its seed would alone. ``table`` saves building the placements, and stands
+    for size and style; inside a compiled or captured step it must be given.
     """
-    if table is None:
-        table = _cached_placements(size, style, str(key.word.device))
+    table = placements(size, style, key.word.device) if table is None else table
     count = draw_counts(key, n, objects, min_objects, start)
     return paint_shapes(*draw_shapes(key, n, objects, table, start), table, count)
 

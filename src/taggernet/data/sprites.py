@@ -33,7 +33,6 @@ MIN_SIZE, MAX_SIZE, MAX_OBJECTS = 16, 256, 16
 _HUES, _LEVELS = 96, 8  # colours: 96 hues x 8 saturations x 8 values
 
 _KIND, _SCALE, _ANGLE, _ROW, _COL, _COUNT, _COLOUR, _GREY, _TEXTURE, _SHIFT = range(10)  # sub-streams, as numbers
-_TABLES: dict[tuple[int, str], SpriteTable] = {}
 
 
 def sprite_mask(kind: str, scale: float, angle: float, size: int = 64) -> Array:
@@ -82,14 +81,6 @@ def sprite_table(size: int = 64, device: torch.device | str | None = None) -> Sp
     colours = [colorsys.hsv_to_rgb(hue, saturation, value) for hue in hues for saturation in levels for value in levels]
     palette = np.round(np.array(colours) * 255).astype(np.float32) / np.float32(255)
     return SpriteTable(Stencils.of(masks, device), torch.from_numpy(palette).to(device), texture_bank(device))
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _cached_table(size: int, device: str) -> SpriteTable:
-    """A dictionary rather than functools.lru_cache, which torch.compile looks through."""
-    if (size, device) not in _TABLES:
-        _TABLES[size, device] = sprite_table(size, device)
-    return _TABLES[size, device]
 
 
 def draw_sprites(
@@ -160,10 +151,10 @@ def fresh_sprites(
 ) -> tuple[Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, on its device: x (*key, n, P, 3) float32, groups (*key, n, P).
 
-    Works inside a compiled or captured step. A key of shape (S,) gives S sets, each as its seed would alone.
+    A key of shape (S,) gives S sets, each as its seed would alone. ``table`` saves building one, and inside a compiled
+    or captured step it must be given.
     """
-    if table is None:
-        table = _cached_table(size, str(key.word.device))
+    table = sprite_table(size, key.word.device) if table is None else table
     drawn = draw_sprites(key, n, objects, min_objects, size, table, start)
     return paint_sprites(key, drawn, size, variant, table, start)
 

@@ -32,7 +32,6 @@ _RGB = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1))
 _PIECES = {"I": "####", "O": "##/##", "T": "###/.#.", "S": ".##/##.", "Z": "##./.##", "J": "#../###", "L": "..#/###"}
 
 _KIND, _ROW, _COL, _COLOUR = range(4)  # sub-streams; numbers, as a compiled step cannot hash names
-_TABLES: dict[tuple[int, str], Pieces] = {}
 
 
 def pieces() -> dict[str, Array]:
@@ -85,14 +84,6 @@ def piece_table(size: int = 35, device: torch.device | str | None = None) -> Pie
     )
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _cached_table(size: int, device: str) -> Pieces:
-    """A dictionary rather than functools.lru_cache, which torch.compile looks through."""
-    if (size, device) not in _TABLES:
-        _TABLES[size, device] = piece_table(size, device)
-    return _TABLES[size, device]
-
-
 def draw_pieces(
     key: Key, n: int, objects: int, size: int, table: Pieces, start: int | Tensor = 0
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -137,10 +128,10 @@ def fresh_tetrominoes(
 ) -> tuple[Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, on its device: x (*key, n, P, 3) and groups (*key, n, P), uint8.
 
-    Works inside a compiled or captured step. A key of shape (S,) gives S sets, each as its seed would alone.
+    A key of shape (S,) gives S sets, each as its seed would alone. ``table`` saves building one, and inside a compiled
+    or captured step it must be given.
     """
-    if table is None:
-        table = _cached_table(size, str(key.word.device))
+    table = piece_table(size, key.word.device) if table is None else table
     return paint_pieces(*draw_pieces(key, n, objects, size, table, start), size, table)
 
 

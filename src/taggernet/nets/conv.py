@@ -99,6 +99,7 @@ class ConvMapping(nn.Module):
         eps: float = 1e-10,
         reader: ClassHead | None = None,
         patch: int = 1,
+        attention: int = 0,
     ) -> None:
         super().__init__()
         self.shape, self.channels, self.patch = shape, channels, patch
@@ -112,7 +113,9 @@ class ConvMapping(nn.Module):
         self.up = nn.ModuleList([Conv(inputs, levels[0]), *(Conv(low, high, stride=2) for low, high in upward)])
         self.bias = nn.ParameterList(per_feature(features, 0.0) for features in levels)
         self.norms_up = nn.ModuleList(make_norm(norm, eps, features) for features in levels)
-        self.ladder = Ladder((math.prod(self.sizes[-1]) * levels[-1], *widths), norm, gate, top, eps)
+        self.ladder = Ladder(
+            (math.prod(self.sizes[-1]) * levels[-1], *widths), norm, gate, top, eps, attention=attention
+        )
         self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
         self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
         self.combine = nn.ModuleList(Combinator(features, gate) for features in levels[:-1])
@@ -131,6 +134,7 @@ class ConvMapping(nn.Module):
         dropout: Dropout | None = None,
         reader_alone: bool = False,
         iteration: Iteration | None = None,
+        groups: int = 1,
     ) -> Mapped:
         """As ``LadderMapping.forward``; dropout touches the Ladder at the top alone."""
         h = fold_patches(self._images(features), self.patch)
@@ -140,9 +144,9 @@ class ConvMapping(nn.Module):
             lateral.append(z)
             h = torch.relu(z + bias.unsqueeze(-2).unsqueeze(-2))
         if self.reader is None:
-            estimate, top = self.ladder(h.flatten(-3), dropout, iteration)
+            estimate, top = self.ladder(h.flatten(-3), dropout, iteration, groups)
         else:
-            estimate, _ = self.ladder(h.flatten(-3), iteration=iteration)
+            estimate, _ = self.ladder(h.flatten(-3), iteration=iteration, groups=groups)
             top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
         estimate = estimate.reshape(h.shape)
         for level in reversed(range(len(self.down))):

@@ -9,6 +9,7 @@ Departures from Rasmus et al., as in Tagger's public code:
 - no noise and no layer costs: TAG corrupts the input and the mixture is the only cost;
 - the gate v of the combinator goes through a sigmoid when inputs are real ("stable" gate);
 - the level-0 lateral connection is the projected input after its ReLU, not the raw data.
+An option of ours: the groups of a scene talk on the topmost level (nets/group_attention.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from taggernet import fast
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.group_attention import GroupAttention
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import (
     Iteration,
@@ -92,6 +94,7 @@ class Ladder(nn.Module):
         top: Top,
         eps: float = 1e-10,
         combinator: type[Combinator] = Combinator,
+        attention: int = 0,
     ) -> None:
         super().__init__()
         self.widths, self.top = tuple(widths), top
@@ -103,11 +106,19 @@ class Ladder(nn.Module):
         self.top_scale = per_feature(widths[-1], 1.0) if top == "softmax" else None
         self.decoder = nn.ModuleList(Linear(high, low) for low, high in upward)
         self.combine = nn.ModuleList(combinator(width, gate) for width in widths)
+        self.attention = GroupAttention(widths[-1], attention) if attention else None
 
     def forward(
-        self, h: Float[Tensor, "*S R W"], dropout: Dropout | None = None, iteration: Iteration | None = None
+        self,
+        h: Float[Tensor, "*S R W"],
+        dropout: Dropout | None = None,
+        iteration: Iteration | None = None,
+        groups: int = 1,
     ) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
-        """The reconstruction of level 0 and the topmost representation; dropout only touches the way up."""
+        """The reconstruction of level 0 and the topmost representation; dropout only touches the way up.
+
+        ``groups`` is K, of which only group attention takes note.
+        """
         half = self.decoder[0].weight.dtype == torch.bfloat16
         lateral = [h]
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
@@ -116,6 +127,8 @@ class Ladder(nn.Module):
             z, h = activated(norm, project(dropped(dropout, h, level - 1)), bias, scale)
             lateral.append(z)
         estimate = self._denoised(-1, lateral[-1], h, half, iteration)
+        if self.attention is not None:
+            estimate = estimate + self.attention(lateral[-1], groups).to(estimate.dtype)
         for level in reversed(range(len(self.decoder))):
             u = self.decoder[level](estimate)
             estimate = self._denoised(level, lateral[level], u, half, iteration)
@@ -128,6 +141,8 @@ class Ladder(nn.Module):
             found |= in_layer(layer, up, bias, down)
         for level, combinator in enumerate(self.combine):
             found |= in_layer(level, combinator)
+        if self.attention is not None:
+            found |= in_layer(len(self.encoder), self.attention)
         return found if self.top_scale is None else found | in_layer(TOP, self.top_scale)
 
     def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool, iteration: Iteration | None) -> Tensor:
@@ -156,12 +171,13 @@ class LadderMapping(nn.Module):
         reader: ClassHead | None = None,
         combinator: type[Combinator] = Combinator,
         channels: int = 1,
+        attention: int = 0,
     ) -> None:
         super().__init__()
         self.elements, self.positions = elements, elements // channels
         self.W_h = Linear(2 * elements + 2 * self.positions, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
-        self.ladder = Ladder(widths, norm, gate, top, eps, combinator)
+        self.ladder = Ladder(widths, norm, gate, top, eps, combinator, attention)
         self.W_u = Linear(widths[0], elements + self.positions)
         self.norm_h = make_norm(norm, eps, widths[0])
         sizes = (elements, self.positions)
@@ -177,13 +193,14 @@ class LadderMapping(nn.Module):
         dropout: Dropout | None = None,
         reader_alone: bool = False,
         iteration: Iteration | None = None,
+        groups: int = 1,
     ) -> Mapped:
         """``reader_alone``: no gradient of the classes leaves the reader. ``iteration``: see ``BatchNorm.at``."""
         _, h = rectified(at_iteration(self.norm_h, iteration), self.W_h(features), self.bias_h, lateral=False)
         if self.reader is None:
-            u, top = self.ladder(h, dropout, iteration)
+            u, top = self.ladder(h, dropout, iteration, groups)
         else:
-            u, _ = self.ladder(h, iteration=iteration)
+            u, _ = self.ladder(h, iteration=iteration, groups=groups)
             top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
         z_u, m_u = self.W_u(u).split([self.elements, self.positions], dim=-1)  # one product for both heads
         if self.norm_z is None or self.norm_m is None:

@@ -26,7 +26,8 @@ class Linear(nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.inputs, self.outputs = inputs, outputs
-        self.weight = nn.Parameter(torch.randn(inputs, outputs) / math.sqrt(inputs))
+        # In place: a product on the meta device, where models are built before they are loaded, imports the compiler.
+        self.weight = nn.Parameter(torch.randn(inputs, outputs).div_(math.sqrt(inputs)))
 
     def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
         weight: Tensor = self.weight

@@ -71,8 +71,9 @@ def choices(config: Config) -> str:
     units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
     if model.offsets:
         units = "each element of x scaled to mean 0 and deviation 1, "
+    conv = f"convolutions {'-'.join(map(str, model.conv_channels))}, " if model.mapping == "conv" else ""
     return (
-        f"{units}K={config.groups}, widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
+        f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
     )
 

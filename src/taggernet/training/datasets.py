@@ -21,6 +21,7 @@ from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledS
 from taggernet.training.streaming import StreamedRows, StreamedSource
 
 DIGITS = ("texture-mnist-1", "texture-mnist-2")
+OF_OBJECTS = ("shapes", "tetrominoes", "sprites")
 BUILT_IN = ("shapes", *DIGITS, "tetrominoes", "sprites")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""

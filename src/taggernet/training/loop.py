@@ -153,6 +153,7 @@ class _Training(UpdateLoop):
                 config.class_dropout,
                 config.class_reach,
                 config.class_agreement,
+                config.mixed_groups,
             ),
             datasets.source(config, device, self.seeds, part, train_scenes),
             self.state,

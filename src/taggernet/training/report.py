@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from taggernet._version import __version__
 from taggernet.config.run import Config
 from taggernet.data import Scenes
@@ -23,6 +25,7 @@ from taggernet.fileio import write_durably
 from taggernet.grouping_report import GroupingReport, grouping_report
 from taggernet.model_io import read_card
 from taggernet.pretrained import locate
+from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY, load_split
 from taggernet.training.run_dir import models_of, read_config
@@ -72,13 +75,13 @@ def _content(folder: Path, config: Config, best: Path, scenes: Scenes) -> Report
     records = [r for r in evaluations(folder) if updates is None or r["step"] <= updates]
     grouped = [record["grouping"] for record in records if "grouping" in record]
     verdict = GroupingReport(config.test_groups, **grouped[-1]) if grouped else _verdict(folder, config, scenes)
-    grouping = model.group(scenes.x, batch_size=config.evaluation_batch) if len(scenes) else None
+    grouping = _group(model, config, scenes) if len(scenes) else None
     done = updates or config.optimiser.updates
     return ReportContent(
         title=config.recipe,
         subtitle=f"{_size(config, scenes)} · K={model.groups}, T={model.iterations} · {_count(config.seeds, 'seed')} · "
         f"{done:,} updates",
-        binary=config.model.kind == "binary",
+        binary=config.model.kind != "real",
         verdict=verdict,
         seeds=config.seed_list,
         best=seed,
@@ -106,6 +109,12 @@ def evaluations(folder: Path) -> list[dict[str, Any]]:
         if "valid" in record:
             found.append(record)
     return found
+
+
+def _group(model: Tagger, config: Config, scenes: Scenes) -> Grouping:
+    """The scenes grouped, with their channels last."""
+    x = np.moveaxis(scenes.x, -1, 1) if model.config.channels_first else scenes.x
+    return replace(model.group(x, batch_size=config.evaluation_batch), channels_first=False)
 
 
 def _verdict(folder: Path, config: Config, scenes: Scenes) -> GroupingReport | None:
@@ -155,7 +164,7 @@ def _settings(config: Config, model: Tagger, done: int) -> dict[str, str]:
     m, adam = config.model, config.optimiser
     early = "" if done >= adam.updates else f" of {adam.updates:,}: it stopped early, as nothing got better"
     units = "as they are" if (m.offset, m.scale) == (0, 1) else f"(x - {m.offset:g}) / {m.scale:g}"
-    noise = f"each bit flips with {m.noise:g}" if m.kind == "binary" else f"standard deviation {m.noise:g}"
+    noise = f"each bit flips with {m.noise:g}" if m.kind != "real" else f"standard deviation {m.noise:g}"
     found = {
         "groups and iterations": f"K={config.groups}, T={config.iterations} in training; "
         f"K={model.groups}, T={model.iterations} in use",

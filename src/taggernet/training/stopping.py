@@ -7,7 +7,7 @@ stopped early.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -56,7 +56,7 @@ class Patience:
 
 def numbers(report: GroupingReport) -> dict[str, list[float]]:
     """What a record keeps of a grouping report."""
-    return {"confidence": report.confidence, "agreement": report.agreement, "used": report.used}
+    return {name: values for name, values in asdict(report).items() if name != "groups"}
 
 
 def duration(seconds: float) -> str:

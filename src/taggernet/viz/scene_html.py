@@ -20,7 +20,7 @@ from PIL import Image
 from taggernet.arrays import Array
 from taggernet.data import Scenes
 from taggernet.tag import Grouping
-from taggernet.viz.colours import grey, group_colour, ink, paint, rgb, tint
+from taggernet.viz.colours import coloured, grey, group_colour, ink, paint, rgb, tint
 
 MOST_BARS, MOST_POINTS = 120, 1_000
 SMOOTH = 0.3
@@ -37,7 +37,7 @@ def scenes_html(scenes: Scenes, grouping: Grouping, count: int) -> str:
     low, high = _limits(x)
     how = picture_kind(scenes)
     drawn = [
-        _pictures(part, scenes.kind == "binary", low, high) if how == "image" else _rows(part, how, low, high)
+        _pictures(part, scenes.kind != "real", low, high) if how == "image" else _rows(part, how, low, high)
         for part in parts
     ]
     columns = m.shape[1] + 1 if m.shape[1] < 7 else 5
@@ -53,8 +53,8 @@ def picture_kind(scenes: Scenes) -> str:
     if len(shape) == 3 and shape[-1] in (1, 3, 4):
         return "image"
     rows = np.asarray(scenes.x[:200], np.float64).reshape(len(scenes.x[:200]), -1)
-    if scenes.kind == "binary" or rows.shape[1] < 8 or len(shape) != 1:
-        return "bars"
+    if scenes.kind != "real" or rows.shape[1] < 8 or len(shape) != 1:
+        return "bars"  # elements without an order, or with one that a row does not show
     rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-12)
     return "curve" if float((rows[:, 1:] * rows[:, :-1]).mean()) > SMOOTH else "bars"
 
@@ -96,14 +96,13 @@ def _counted(x: Array, m: Array) -> Array:
 
 def _plain(x: Array, binary: bool, low: float, high: float, colour: str | None = None) -> Array:
     """x or z without groups; binary ones in a colour."""
-    if x.ndim == 3 and x.shape[-1] == 3:
-        return np.asarray(np.clip((x - low) / (high - low), 0, 1))
-    flat = x if x.ndim == 2 else x.mean(-1)
-    return (ink(flat, colour) if colour else ink(flat)) if binary else grey(flat, low, high)
+    if x.ndim == 3:
+        return coloured(x, low, high, real=not binary)
+    return (ink(x, colour) if colour else ink(x)) if binary else grey(x, low, high)
 
 
 def _together(part: _Parts, m: Array, binary: bool, low: float, high: float) -> Array:
-    z = part.z if part.z.ndim == 3 else part.z.mean(-1)
+    z = part.z if part.z.ndim == 3 else part.z.max(-1) if binary else part.z.mean(-1)
     return paint(z, m) if binary else tint((z - low) / (high - low), m)
 
 
@@ -135,10 +134,11 @@ def _name(name: str) -> str:
 def _rows(part: _Parts, how: str, low: float, high: float) -> str:
     """The input with its elements in their groups' colours; below, what each group expects and its mask."""
     most = MOST_POINTS if how == "curve" else MOST_BARS
-    x, labels = part.x.reshape(-1)[:most], part.m.argmax(0).reshape(-1)[:most]
-    z, m = (of_all.reshape(len(of_all), -1)[:, :most] for of_all in (part.z, part.m))
+    x, z = (part.x, part.z) if part.z.ndim == part.m.ndim else (part.x.mean(-1), part.z.mean(-1))
+    size, x, labels = x.size, x.reshape(-1)[:most], part.m.argmax(0).reshape(-1)[:most]
+    z, m = (of_all.reshape(len(of_all), -1)[:, :most] for of_all in (z, part.m))
     draw = _curve if how == "curve" else _bars
-    cut = f" (the first {most} of {part.x.size:,} elements)" if part.x.size > most else ""
+    cut = f" (the first {most} of {size:,} elements)" if size > most else ""
     rows = [_plot(draw(x, _shares(labels, len(m)), low, high, under=how == "curve"), f"input and groups{cut}")]
     for k in range(len(m)):
         shares = np.zeros_like(m)
