@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     model, card = tn.Tagger.from_pretrained(options.model), read_card(locate(options.model))
+    model.config = replace(model.config, frozen_iterations=0)  # first with the statistics of the batch
     groups = options.groups or card["test"]["groups"]
     iterations = options.iterations or card["test"]["iterations"]
     data = data_of(card, options.scenes, options.test)

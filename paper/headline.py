@@ -43,7 +43,7 @@ def _shapes(
 
 
 def _texture(results: Path, digits: int, labels: int) -> list[str]:
-    name = tagger_name(digits, labels, "top")
+    name = tagger_name(digits, labels)
     record = _record(results / "table2", name)
     best = _record(results / "table2", tagger_name(digits, labels, "best"))
     ours = [DASH] * 3

@@ -16,8 +16,9 @@ from taggernet.viz.colours import FAINT, group_colour
 from taggernet.viz.layout import SMALL, save, style
 
 LOOKS: dict[str, tuple[int, str]] = {
-    "FC Tagger": (1, "o"),
-    "FC Tagger, our recipe": (4, "D"),
+    "FC Tagger": (3, "v"),
+    "Tagger + mask reader": (1, "o"),
+    "Tagger + mask reader, fresh compositions": (4, "D"),
     "FC Ladder": (0, "s"),
     "ConvNet": (2, "^"),
 }
@@ -29,14 +30,18 @@ def label_curve_figure(curves: Sequence[Curve], out: str | Path) -> None:
     """A panel per data set, both axes logarithmic; lines are means over seeds, bands their standard deviation."""
     with style():
         shown = sorted({curve.digits for curve in curves})
+        labels = sorted({n for curve in curves for n in curve.labels})
         figure = Figure(figsize=(0.4 + 2.9 * len(shown), 2.5), layout="constrained")
-        panels: Any = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        panels: Any = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
         for axes, digits in zip(panels, shown, strict=True):
             _panel(axes, [curve for curve in curves if curve.digits == digits], digits)
+            axes.set_xticks(labels, [f"{n // 1000}k" if n >= 1000 else str(n) for n in labels])
         panels[0].set_ylabel("test error (%)")
-        lines = {text: line for axes in panels for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+        lines = {
+            text: line for axes in panels[::-1] for line, text in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
         looks: Any = {"frameon": False, "handlelength": 1.6, "columnspacing": 1.4}
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2 * len(shown), **looks)
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=1 + len(shown), **looks)
         save(figure, out)
 
 
@@ -52,9 +57,7 @@ def _panel(axes: Axes, curves: Sequence[Curve], digits: int) -> None:
         axes.plot(curve.labels, mean, label=curve.method, zorder=3, **line)
         low = np.maximum(mean - spread, 0.5 * mean)
         axes.fill_between(curve.labels, low, mean + spread, color=group_colour(colour), alpha=0.2, linewidth=0)
-    labels = sorted({n for curve in curves for n in curve.labels})
     axes.set(xscale="log", yscale="log", xlabel="labels")
-    axes.set_xticks(labels, [f"{n // 1000}k" if n >= 1000 else str(n) for n in labels])
     lowest = min(float(np.mean(values)) for curve in curves for values in curve.errors)
     ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100) if tick >= 0.4 * lowest]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])

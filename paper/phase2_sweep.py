@@ -97,7 +97,8 @@ class _Sweep(UpdateLoop):
             compiled=is_compiled(config.runtime.compile, device),
         )
         rates = [setting.get("lr", config.optimiser.lr) / config.optimiser.lr for setting in each]
-        old = [rate * setting.get("old_rate", 1.0) for rate, setting in zip(rates, each, strict=True)]
+        relative = [setting.get("old_rate", config.optimiser.lower_rate) for setting in each]
+        old = [rate * factor for rate, factor in zip(rates, relative, strict=True)]
         update.adam.rates = [
             _by_setting(old if name in first and first[name].shape[1:] == w.shape[1:] else rates, w)
             for name, w in weights.items()

@@ -14,11 +14,13 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-VARIANTS = ("best", "top", "compact")
-"""Tagger by other recipes: our own, classes on top of the Ladder, the shipped model's."""
+VARIANTS = ("reader", "best", "compact")
+"""Tagger by other recipes: with a mask reader, our best, the shipped model's."""
+CURVES = ("reader", "best")
+"""The variants that are also trained with other numbers of labels."""
 ROWS = ("tagger", "baselines", *VARIANTS, "fresh", "permuted", "curve")
-"""The parts: the paper's Tagger, its baselines, the variants, the baselines on fresh compositions, shuffled elements,
-errors over the number of labels."""
+"""The parts: Tagger by the paper's method, its baselines, the variants, the baselines on fresh compositions, shuffled
+elements, errors over the number of labels."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,24 @@ def baseline_name(method: str, digits: int, labels: int, variant: str = "") -> s
 
 
 def tagger_cells() -> list[TaggerCell]:
-    """The paper's protocol with every number of labels, our recipe where there is one, and shuffled elements."""
+    """The paper's method, the variants where they have recipes, their curves over labels, and shuffled elements."""
     found = []
-    for digits in DIGITS:
-        first = recipe(first_name(digits))
-        for labels in sorted(LABELS, key=lambda n: (n not in TABLE_LABELS, -n)):
-            rows = ("tagger", "curve") if labels in TABLE_LABELS else ("curve",)
-            like = 50_000 if labels >= 10_000 else 1_000
-            config = recipe(tagger_name(digits, like))
-            config = replace(config, recipe=tagger_name(digits, labels), data=replace(config.data, labels=labels))
-            found.append(_second(config, first, rows))
-    for variant, digits, labels in itertools.product(VARIANTS, DIGITS, TABLE_LABELS):
+    for variant, digits, labels in itertools.product(("", *VARIANTS), DIGITS, TABLE_LABELS):
         name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
         if name in RECIPES:
             first = recipe(own if own in RECIPES else first_name(digits))
-            found.append(_second(recipe(name), first, (variant,)))
+            curve = ("curve",) if variant in CURVES else ()
+            found.append(_second(recipe(name), first, (variant or "tagger", *curve)))
+    for variant, digits, labels in itertools.product(CURVES, DIGITS, LABELS):
+        like = tagger_name(digits, 50_000 if labels >= 10_000 else 1_000, variant)
+        if labels not in TABLE_LABELS and like in RECIPES:
+            config = recipe(like)
+            name = tagger_name(digits, labels, variant)
+            config = replace(config, recipe=name, data=replace(config.data, labels=labels))
+            found.append(_second(config, recipe(first_name(digits)), ("curve",)))
     first = _permuted(recipe(first_name(2)), first_name(2, "permuted"))
     for labels in TABLE_LABELS:
-        config = _permuted(recipe(tagger_name(2, labels)), tagger_name(2, labels, "permuted"))
+        config = _permuted(recipe(tagger_name(2, labels, "reader")), tagger_name(2, labels, "permuted"))
         found.append(_second(config, first, ("permuted",)))
     return found
 

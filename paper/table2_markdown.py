@@ -21,14 +21,21 @@ from taggernet.fileio import read_json
 
 METHODS = {"mlp": "FC MLP", "ladder": "FC Ladder", "convnet": "ConvNet"}
 TITLES = {
-    "top": "FC Tagger, classes on top of the Ladder (the paper's)",
-    "": "FC Tagger, classes beside the Ladder",
-    "best": "FC Tagger, classes beside the Ladder, our recipe",
+    "": "FC Tagger",
+    "reader": "FC Tagger + mask reader (ours)",
+    "best": "FC Tagger + mask reader, fresh compositions (ours)",
     "compact": "FC Tagger, compact (the shipped model)",
-    "permuted": "FC Tagger, permuted elements",
+    "permuted": "FC Tagger + mask reader, permuted elements",
 }
-CURVES = {"tagger": "FC Tagger", "best": "FC Tagger, our recipe", "ladder": "FC Ladder", "convnet": "ConvNet"}
-"""Methods of the curve over labels; Tagger's classes are read beside the Ladder."""
+"""Variants; the first is the paper's method."""
+CURVES = {
+    "": "FC Tagger",
+    "reader": "Tagger + mask reader",
+    "best": "Tagger + mask reader, fresh compositions",
+    "ladder": "FC Ladder",
+    "convnet": "ConvNet",
+}
+"""Methods of the curve over labels."""
 Records = dict[str, Record]
 
 
@@ -46,6 +53,7 @@ def table2(results: Path) -> str:
     records = _records(results)
     parts = [
         _errors(records),
+        _settings(records),
         _first_phases(records),
         _iterations(records),
         _by_digit(records),
@@ -58,8 +66,22 @@ def table2(results: Path) -> str:
 
 
 def main_table(results: Path, root: str) -> str:
-    """The paper's table alone, each row with links to its recipe and its records; ``root`` leads to the repository."""
-    return "\n".join(_errors(_records(results), root))
+    """The paper's table with links to recipes and records; how Tagger's rows differ; ``root`` is the repository."""
+    records = _records(results)
+    return "\n\n".join("\n".join(part) for part in (_errors(records, root), _settings(records)) if part)
+
+
+def either_on_top_table(results: Path, root: str) -> str:
+    """Errors on scenes of two digits with either on top, which the paper does not have."""
+    records, rows = _records(results), []
+    for title, recipes, names in _methods(2):
+        there = {shorthand(n): name for n, name in zip(TABLE_LABELS, names, strict=True) if name in records}
+        if there:
+            title += links(
+                recipes, {n: f"results/table2/{results.name}/{name}.json" for n, name in there.items()}, root
+            )
+            rows.append([title, *(_counted(percent(records[n])) if n in records else DASH for n in names)])
+    return "\n".join(table("Two digits, either on top: test error in percent", ["method", "50k", "1k"], rows))
 
 
 def permuted_table(results: Path) -> str:
@@ -73,8 +95,9 @@ def _records(results: Path) -> Records:
 
 def on_papers_data(record: Record) -> bool:
     """Whether a record's scenes are stacked as the paper's are: two digits with the up-left one on top."""
-    data = record["config"]["data"]
-    fields = with_former_depth({"name": data} if isinstance(data, str) else data)  # a baseline's is a name
+    config = record["config"]
+    of_baseline = {name: config[key] for name, key in (("name", "data"), ("depth", "depth")) if key in config}
+    fields = with_former_depth(of_baseline if isinstance(config["data"], str) else config["data"])
     return bool(fields.get("depth", "up-left") == "up-left")
 
 
@@ -142,6 +165,22 @@ def _methods(digits: int) -> list[tuple[str, str, list[str]]]:
     ]
 
 
+def _settings(records: Records) -> list[str]:
+    """What each Tagger row was trained with, and how many iterations it has."""
+    rows = []
+    for variant, digits, labels, record in _tagger_rows(records):
+        config = record["config"]
+        if "iterations" in config:
+            fresh = config["data"]["mode"] == "fresh"
+            scenes = "fresh compositions of 50,000 digits" if fresh else f"{config['data']['train']:,} fixed"
+            seen = f"{labels:,} {'digits' if fresh else 'scenes'}"
+            steps = f"{config['optimiser']['updates']:,}"
+            iterations = [str(config[name]) for name in ("iterations", "test_iterations")]
+            rows.append([f"TextureMNIST{digits}", TITLES[variant], scenes, seen, steps, *iterations])
+    head = ["data", "method", "training scenes", "labelled", "updates with labels", "T, training", "T, test"]
+    return table("What Tagger's rows were trained with", head, rows)
+
+
 def _cell(name: str, record: Record | None) -> list[str]:
     """The paper's error, ours, their difference, how many seeds."""
     paper = TABLE_2.get(name)
@@ -172,8 +211,7 @@ def _first_phases(records: Records) -> list[str]:
             record = records.get(first_name(digits, variant))
             if record is not None:
                 for metric, title in (("ami", "AMI"), ("cost", "denoising cost")):
-                    name = TITLES[variant] if variant else "FC Tagger"
-                    where = [f"TextureMNIST{digits}", name, f"{title} (n={len(record['seeds'])})"]
+                    where = [f"TextureMNIST{digits}", TITLES[variant], f"{title} (n={len(record['seeds'])})"]
                     rows.append([*where, *_over_iterations(record, metric)])
     return table("Phase 1, without labels", _iteration_heads(rows, ["data", "recipe", "metric"]), rows)
 
@@ -224,7 +262,7 @@ def _permuted(records: Records) -> list[str]:
     rows = []
     for labels in TABLE_LABELS:
         pairs = {
-            "FC Tagger": [tagger_name(2, labels, variant) for variant in ("", "permuted")],
+            "Tagger + mask reader": [tagger_name(2, labels, variant) for variant in ("reader", "permuted")],
             "ConvNet": [baseline_name("convnet", 2, labels, variant) for variant in ("", "permuted")],
         }
         for method, names in pairs.items():
@@ -247,9 +285,7 @@ def label_curve(results: Path) -> list[Curve]:
         for method in CURVES:
             labels, errors = [], []
             for n in LABELS:
-                variant = "best" if method == "best" else ""
-                tagger = method in ("tagger", "best")
-                name = tagger_name(digits, n, variant) if tagger else baseline_name(method, digits, n)
+                name = tagger_name(digits, n, method) if method in TITLES else baseline_name(method, digits, n)
                 path = results / f"{name}.json"
                 if path.exists():
                     labels.append(n)
@@ -271,7 +307,7 @@ def _over_labels(curves: Sequence[Curve]) -> list[str]:
 
 def _times(records: Records) -> list[str]:
     """What the records say of their own making: minutes of training, compiling and evaluating."""
-    paper = {*TABLE_2, *(first_name(d) for d in DIGITS), *(tagger_name(d, n) for d in DIGITS for n in TABLE_LABELS)}
+    paper = {*TABLE_2, *map(first_name, DIGITS)}
     found: dict[tuple[bool, str], list[float]] = {}
     for name, record in records.items():
         if "seconds" in record:

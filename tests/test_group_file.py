@@ -155,6 +155,38 @@ def test_processes_share_the_parts(model: Path, tmp_path: Path) -> None:
     same(read(out), expected(model, arrays["x"]))
 
 
+KILLED = """
+import os, signal, sys
+from taggernet import group_file as module
+group = module.Work.group
+def killed_at_40(self, first, end):
+    if first == 40:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return group(self, first, end)
+module.PART, module.Work.group = 600, killed_at_40
+module.group_file(*sys.argv[1:], batch_size=10, device="cpu", progress=False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_parts")
+def test_a_killed_command_goes_on_where_it_was(model: Path, tmp_path: Path) -> None:
+    arrays = sensors(55)
+    file, out = write(tmp_path / "x.npz", arrays), tmp_path / "out.npz"
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(model), str(file), str(out)], env=environment(), check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert sorted(p.name for p in (tmp_path / "out.npz.parts").glob("*.npz")) == ["00000000.npz", "00000001.npz"]
+    same(read(group_file(model, file, out, batch_size=10, device="cpu", progress=False)), expected(model, arrays["x"]))
+    assert not (tmp_path / "out.npz.parts").exists()
+
+
+def environment() -> dict[str, str]:
+    sources = os.pathsep.join([str(Path(module.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+
+
 @pytest.mark.slow
 def test_two_processes_of_torchrun(model: Path, tmp_path: Path) -> None:
     arrays = sensors(900)
@@ -163,11 +195,9 @@ def test_two_processes_of_torchrun(model: Path, tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     launch = f"-m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port {port} -m taggernet"
-    sources = os.pathsep.join([str(Path(module.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(
         [sys.executable, *launch.split(), "group", str(model), str(file), "--out", str(out), "--device", "cpu"],
-        env={**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
-        capture_output=True, text=True, timeout=200,
+        env=environment(), capture_output=True, text=True, timeout=200,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("the groups are in") == 1

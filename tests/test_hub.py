@@ -131,5 +131,5 @@ def test_push_says_what_went_wrong(hub: type[Api], monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("hub")
 def test_a_model_that_no_card_describes_is_not_pushed() -> None:
     other = Tagger(TaggerConfig(shape=(3, 4), widths=(8, 4)), MLPMapping(12, (8,)))
-    with pytest.raises(TypeError, match="a model card only describes a Ladder"):
+    with pytest.raises(TypeError, match="a model card only describes the package's own"):
         other.push_to_hub("me/mine", private=True)

@@ -30,6 +30,8 @@ class BaselineConfig:
     """mlp (FC MLP), ladder (FC Ladder, Rasmus et al. 2015) or convnet (Model C)."""
     data: Data = "texture-mnist-1"
     """mnist (plain digits), texture-mnist-1 or texture-mnist-2."""
+    depth: Literal["up-left", "random"] = "up-left"
+    """Of two digits, the one on top (the same as DataConfig.depth)."""
     labels: int = 50_000
     """Training scenes with labels: all, or a multiple of 10, equally many of each class (by the first digit)."""
     widths: tuple[int, ...] = (2000, 2000, 2000)

@@ -9,8 +9,6 @@ scenes than the paper's 1,000, of no more digits.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -26,10 +24,9 @@ from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledS
 
 
 def data_config(config: BaselineConfig) -> DataConfig:
-    """Tagger's configuration of the same data; two digits with either on top, as all records so far."""
-    depth: Literal["up-left", "random"] = "random" if config.data == "texture-mnist-2" else "up-left"
+    """Tagger's configuration of the same data."""
     return DataConfig(
-        name=config.data, seed=config.data_seed, digits=config.digits, permuted=config.permuted, depth=depth
+        name=config.data, seed=config.data_seed, digits=config.digits, permuted=config.permuted, depth=config.depth
     )
 
 

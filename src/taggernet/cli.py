@@ -23,7 +23,7 @@ from taggernet._version import __version__
 from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Report, Train
 from taggernet.config.run import Config
 from taggernet.errors import describe_error, one_line_warnings
-from taggernet.recipes import RECIPES, recipe
+from taggernet.recipes import RECIPES, recipe, summary
 
 INTERRUPTED = 130
 DESCRIPTION = """Tagger: unsupervised perceptual grouping. Each command has --help.
@@ -135,8 +135,8 @@ def _option_names(kind: Any) -> Iterator[str]:
 def _list_recipes() -> None:
     print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
     print("FILE is a .npz, .npy or .h5 file of your own with x (n, ...) and optionally groups and classes.\n\nrecipes:")
-    for name, make in RECIPES.items():
-        print(f"  {name:<28} {(make.__doc__ or '').splitlines()[0]}")
+    for name in RECIPES:
+        print(f"  {name:<33} {summary(name)}")
     print("\nAll options with their defaults: taggernet train RECIPE|FILE --help")
 
 

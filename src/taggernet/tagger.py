@@ -170,15 +170,9 @@ class Tagger(nn.Module):
 
     @torch.no_grad()
     def group(
-        self,
-        x: Any,
-        groups: int | None = None,
-        iterations: int | None = None,
-        *,
-        seed: int = 0,
-        noisy: bool = False,
-        batch_size: int = 100,
-    ) -> Grouping:
+        self, x: Any, groups: int | None = None, iterations: int | None = None, *,
+        seed: int = 0, noisy: bool = False, batch_size: int = 100,
+    ) -> Grouping:  # fmt: skip
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
         x: (B, *shape) or (B, anything whose product is N), numpy or torch, with channels last or first; what comes out
@@ -202,14 +196,9 @@ class Tagger(nn.Module):
 
     @torch.no_grad()
     def predict(
-        self,
-        x: Any,
-        groups: int | None = None,
-        iterations: int | None = None,
-        *,
-        seed: int = 0,
-        batch_size: int = 100,
-    ) -> Any:
+        self, x: Any, groups: int | None = None, iterations: int | None = None, *,
+        seed: int = 0, batch_size: int = 100,
+    ) -> Any:  # fmt: skip
         """Class probabilities (B, C) after the last iteration, numpy or torch like x; K and T as for ``group``."""
         out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
         probabilities = self.class_probabilities(out.history[-1])
@@ -227,14 +216,9 @@ class Tagger(nn.Module):
 
     @torch.no_grad()
     def freeze_statistics(
-        self,
-        scenes: Any,
-        groups: int | None = None,
-        iterations: int | None = None,
-        *,
-        seed: int = 0,
-        batch_size: int = 100,
-    ) -> Tagger:
+        self, scenes: Any, groups: int | None = None, iterations: int | None = None, *,
+        seed: int = 0, batch_size: int = 100,
+    ) -> Tagger:  # fmt: skip
         """Give BatchNorm the statistics of these scenes for good, so that no result depends on the rest of its batch.
 
         scenes: Scenes or an array like ``group``'s x, in any order; a few thousand are enough. ``batch_size`` should be
@@ -296,14 +280,9 @@ class Tagger(nn.Module):
         return cls.load(locate(name, revision), device)
 
     def push_to_hub(
-        self,
-        hub_id: str,
-        card: dict[str, Any] | None = None,
-        *,
-        half: bool = False,
-        private: bool = False,
-        message: str = "Upload a taggernet model",
-    ) -> str:
+        self, hub_id: str, card: dict[str, Any] | None = None, *,
+        half: bool = False, private: bool = False, message: str = "Upload a taggernet model",
+    ) -> str:  # fmt: skip
         """Upload model.safetensors and config.json to the Hugging Face Hub; returns the address."""
         if not hub.is_hub_id(hub_id):
             raise ValueError(f"{hub_id!r} is not a Hub id: give owner/name, e.g. 'me/my-tagger'")

@@ -350,6 +350,28 @@ def test_a_challenge_can_be_done_by_keyboard(visit: Visit) -> None:
     page.evaluate("() => localStorage.clear()")
 
 
+SOLUTIONS = {
+    "overlap": "{ scene: { things: [at(0), { ...at(1), row: 3, col: 12 }, at(2)], ink: null } }",
+    "noise": "{ seed: 1 }",
+    "unseen": "{ scene: { things: [at(0), at(1), { ...at(2), row: 1, col: 1 }], ink: null } }",
+    "five": "{ k: 7, seed: 7 }",
+}
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_every_challenge_is_open_at_first_and_can_be_done(name: str, visit: Visit) -> None:
+    found = visit().evaluate(f"""async () => {{
+      const {{ CHALLENGES }} = await import(new URL('ui/challenges.js', location.href))
+      const {{ view, solved }} = CHALLENGES.find(({{ id }}) => id === '{name}'), {{ session }} = explorer
+      const at = index => view.scene.things[index]
+      session.set({{ ...session.defaults(), ...view }})
+      const before = solved(session)
+      session.set({SOLUTIONS[name]})
+      return [before, solved(session)]
+    }}""")
+    assert found == [False, True]
+
+
 def test_a_link_leads_to_the_same_view(visit: Visit, new_visit: Visit) -> None:
     page = visit(view="scene=12&k=5&t=4&seed=3&noise=0.1")
     page.locator(".frame").nth(2).click()

@@ -84,6 +84,7 @@ BROKEN = """async ([change]) => {
   if (change === 'unfrozen') card.model.norm = 'batch'
   if (change === 'colours') card.model.channels = 3
   if (change === 'convolutions') card.model.mapping = 'conv'
+  if (change === 'groups that talk') card.model.group_attention = 8
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
 }"""
@@ -96,6 +97,7 @@ SENTENCES = {
     "other widths": "has shape",
     "unfrozen": "no frozen statistics",
     "colours": "3 channels",
+    "groups that talk": "group_attention",
     "convolutions": "runs the Ladder only",
     "too large": "at most 128 a side",
 }

@@ -96,6 +96,8 @@ def test_colours_and_convolutions_are_one_sentence() -> None:
         shown_model(Tagger(replace(SMALL, channels=3)))
     with pytest.raises(ValueError, match="the page runs the Ladder only"):
         shown_model(Tagger(replace(SMALL, shape=(16, 16), mapping="conv")))
+    with pytest.raises(ValueError, match="groups talk"):
+        shown_model(Tagger(replace(SMALL, group_attention=4)))
 
 
 def test_a_damaged_or_missing_model_is_one_sentence(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ def test_figures_of_the_last_iteration_stand_beside_the_papers(tmp_path: Path) -
     write(one, "shapes", ami=[[0.1, 0.7], [0.1, 0.75], [0.1, 0.9]])
     write(one, "shapes-layernorm", ami=[[0.1, 0.98]], cost=[[0.1, 0.05]])
     write(one, "shapes-best", ami=[[0.1, 0.99]], cost=[[0.1, 0.04]])
-    write(two, "texture-mnist-2-top-labels-50k", error=[[0.5, 0.1], [0.5, 0.12]])
+    write(two, "texture-mnist-2-labels-50k", error=[[0.5, 0.1], [0.5, 0.12]])
     write(two, "texture-mnist-2-best-labels-50k", error=[[0.5, 0.03]])
-    write(two, "texture-mnist-2-labels-1k", error=[[0.5, 0.03]])  # not the paper's method
-    write(two, "texture-mnist-2-top-labels-1k", "random", error=[[0.5, 0.03]])  # not the paper's data
+    write(two, "texture-mnist-1-reader-labels-1k", error=[[0.5, 0.03]])  # not the paper's method
+    write(two, "texture-mnist-2-labels-1k", "random", error=[[0.5, 0.03]])  # not the paper's data
     assert headline_table(tmp_path).splitlines()[2:] == [
         "| Shapes, BatchNorm | AMI | 0.79 ± 0.034 | 0.750 | −0.040 ± 0.076 | 3 | - |",
         "| Shapes, LayerNorm | AMI | 0.97 ± 0.009 | 0.980 | +0.010 ± 0.003 | 1 | 0.990 |",

@@ -16,7 +16,7 @@ from taggernet.config.run import Config
 from taggernet.recipes import recipe
 from taggernet.training import Run, train
 
-NAME = "texture-mnist-2-top-labels-1k"
+NAME = "texture-mnist-2-labels-1k"
 
 
 def tiny(name: str, updates: int) -> Config:

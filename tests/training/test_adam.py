@@ -161,8 +161,7 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
 def test_lower_layers_are_those_of_the_first_phase() -> None:
     """What a first phase has trained is what a second one of two more layers calls its three lower layers."""
     first, second = (
-        Tagger(replace(recipe(name).model, shape=(4, 4)))
-        for name in ("texture-mnist-2", "texture-mnist-2-top-labels-1k")
+        Tagger(replace(recipe(name).model, shape=(4, 4))) for name in ("texture-mnist-2", "texture-mnist-2-labels-1k")
     )
     config = OptimiserConfig(lower_layers=3, lower_rate=0.5)
     before = {name: w.shape for name, w in first.named_parameters()}

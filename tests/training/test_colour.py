@@ -169,8 +169,9 @@ def models() -> list[tn.Tagger]:
     return found
 
 
-@pytest.mark.parametrize("model", models(), ids=["real", "binary", "categorical", "conv"])
-def test_onnxruntime_agrees(model: tn.Tagger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [2, 3], ids=["categorical", "conv"])
+def test_onnxruntime_agrees(number: int, tmp_path: Path) -> None:
+    model = models()[number]
     x = colours(3)["x"]
     if model.config.kind != "real":
         x = np.eye(3, dtype=np.float32)[x.argmax(-1)]

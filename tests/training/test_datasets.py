@@ -182,7 +182,7 @@ def test_all_labels_are_used_though_classes_are_not_balanced(labels: int) -> Non
 
 def test_some_labels_are_balanced() -> None:
     config = recipe("texture-mnist-1-labels-1k")
-    config = replace(config, data=replace(config.data, labels=20))
+    config = replace(config, data=replace(config.data, labels=20, label_subset="shared"))
     even = scenes([c for c in range(10) for _ in range(5)])
     chosen = _labelled_rows(config, even, Part.of(10))
     assert np.bincount(np.asarray(even.classes)[chosen]).tolist() == [2] * 10
@@ -190,7 +190,7 @@ def test_some_labels_are_balanced() -> None:
 
 def fresh(labels: int) -> Config:
     config = recipe("texture-mnist-2-labels-1k")
-    drawn = replace(config.data, mode="fresh", labels=labels, digits="fixture", train=50)
+    drawn = replace(config.data, mode="fresh", labels=labels, label_subset="shared", digits="fixture", train=50)
     return replace(config, data=drawn, seeds=2, optimiser=replace(config.optimiser, batch=20))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from taggernet.viz.colours import GROUP_COLOURS, grey, ink, paint, palette, rgb, tint
+from taggernet.viz.colours import GROUP_COLOURS, coloured, grey, ink, paint, palette, rgb, tint
 
 
 def test_painting_mixes_the_groups_colours() -> None:
@@ -38,3 +38,13 @@ def test_group_colours_differ_for_the_colour_blind() -> None:
         seen = lab(np.clip(linear @ np.array(matrix).T, 0, 1))
         apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)
         assert apart[np.triu_indices(4, 1)].min() > 15
+
+
+def test_channels_are_colours() -> None:
+    values = np.random.default_rng(0).random((2, 5, 3))
+    np.testing.assert_allclose(coloured(values, 0.0, 2.0, real=True), values / 2)
+    two = coloured(values[..., :2], 0.0, 1.0, real=True)
+    np.testing.assert_allclose(two, np.repeat(values[..., :2].mean(-1, keepdims=True), 3, -1))
+    states = coloured(np.eye(4)[[[0, 1], [2, 3]]], 0.0, 1.0, real=False)
+    np.testing.assert_allclose(states.reshape(4, 3), palette(4))
+    np.testing.assert_allclose(coloured(np.zeros((1, 1, 4)), 0.0, 1.0, real=False), 1)

@@ -50,3 +50,19 @@ def test_between_two_iterations(position: float, step: int, share: float) -> Non
     trace = Trace.of(scenes(), grouping(Units()), 0)
     found = trace.between(position)
     np.testing.assert_allclose(found.m[0], (1 - share) * trace.m[step] + share * trace.m[step + 1])
+
+
+def test_a_trace_of_a_colour_image_has_its_colours_and_undoes_a_permutation() -> None:
+    rng, order = np.random.default_rng(0), np.array([3, 0, 5, 1, 4, 2])
+    x = rng.random((1, 2, 3, 3)).astype(np.float32)
+    z, m = torch.rand(1, 2, 6 * 3), torch.softmax(torch.rand(1, 2, 6), 1)
+    plain = Trace.of(Scenes(x, kind="real", channels=3), Grouping((State(z, m, z, m),), (2, 3), channels=3), 0)
+    low, high = x.min(), x.max()
+    np.testing.assert_allclose(plain.input(), (x[0] - low) / (high - low), rtol=1e-5)
+    assert plain.group(0, 1).shape == plain.mask(0, 1).shape == plain.groups().shape == (2, 3, 3)
+    moved_z = z.reshape(1, 2, 6, 3)[:, :, order].flatten(-2)
+    state = State(moved_z, m[..., order], moved_z, m[..., order])
+    scenes = Scenes(x.reshape(1, 6, 3)[:, order].reshape(x.shape), kind="real", channels=3)
+    moved = Trace.of(scenes, Grouping((state,), (2, 3), channels=3), 0, order)
+    for name in ("x", "z", "m"):
+        np.testing.assert_array_equal(getattr(moved, name), getattr(plain, name))

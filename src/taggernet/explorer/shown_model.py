@@ -76,6 +76,8 @@ def check_pictures(config: TaggerConfig) -> None:
         raise ValueError(f"the model's inputs have {config.channels} channels: the page shows pictures of one")
     if config.mapping != "ladder":
         raise ValueError(f"the model has mapping={config.mapping!r}: the page runs the Ladder only")
+    if config.group_attention:
+        raise ValueError("the model's groups talk (group_attention): the page runs models without that")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
 

@@ -163,9 +163,9 @@ class Trace:
     def groups(self, i: int = -1) -> Float[Array, "H W 3"]:
         """All groups together, in their colours."""
         low, high = self.limits
-        if self.has_channels:  # how dark each group is, by the colour that it would have on paper
+        if self.has_channels:  # the input has colours of its own: their lightness only shades those of the groups
             light = coloured(self.z[i], low, high, self.real).mean(-1)
-            return tint(light, self.m[i])
+            return tint(0.5 + 0.5 * light, self.m[i])
         return tint((self.z[i] - low) / (high - low), self.m[i]) if self.real else paint(self.z[i], self.m[i])
 
     def between(self, position: float) -> Trace:

@@ -91,15 +91,16 @@ class Page {
     this.challenges = new Challenges(session, tell)
     this.quiz = new QuizView(session)
     this.player = new Player(session, (playing) => say(byId('play'), playing ? 'Stop' : 'Play'))
-    this.dress()
+    this.painter = this.dressed()
     session.onChange((change) => this.render(change))
     this.buttons()
   }
 
   /** Colours for the light or the dark. */
-  dress() {
-    this.painter = new Painter(this.session.tagger.config.kind, darkScheme(), this.range)
-    this.inspector.names = this.painter.names
+  dressed() {
+    const painter = new Painter(this.session.tagger.config.kind, darkScheme(), this.range)
+    this.inspector.names = painter.names
+    return painter
   }
 
   buttons() {
@@ -118,7 +119,7 @@ class Page {
     on('save-png', async () => download(await picture(session, this.painter), 'taggernet.png'))
     on('save-gif', () => download(animation(session, this.painter), 'taggernet.gif'))
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      this.dress()
+      this.painter = this.dressed()
       this.render({ regrouped: true, live: false })
       this.settle()
     }, { signal })
@@ -231,7 +232,7 @@ async function open(entry, digits, address) {
   Object.assign(window, { explorer: page })
   const lead = LEADS[/** @type {keyof typeof LEADS} */ (page.session.world.name)]
   if (lead) say(byId('lead'), lead)
-  say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: about ten times slower.')
+  say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')
   for (const id of ['play', 'fresh', 'model']) byId(id).disabled = false
   byId('rest').hidden = false

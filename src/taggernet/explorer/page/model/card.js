@@ -5,14 +5,14 @@
  *   shape: number[], kind: 'binary' | 'real', widths: number[], classes: number, norm: 'batch' | 'layer', noise: number,
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
- *   frozen_iterations: number, channels: number, mapping: string
+ *   frozen_iterations: number, channels: number, mapping: string, group_attention: number
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
 
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
-  channels: 1, mapping: 'ladder' }
+  channels: 1, mapping: 'ladder', group_attention: 0 }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -34,6 +34,7 @@ export function readCard(content, source) {
   }
   if (config.channels > 1) throw new Error(`the model's inputs have ${config.channels} channels: this page shows pictures of one`)
   if (config.mapping !== 'ladder') throw new Error(`the model has mapping ${config.mapping}: this page runs the Ladder only`)
+  if (config.group_attention) throw new Error('the model has group_attention: this page runs models without that')
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')
   }

@@ -110,6 +110,7 @@ export function ladderFor(config, tensors, products) {
 
   /** The classes, where a head beside the Ladder reads them. */
   function classHead(/** @type {Float32Array} */ features, /** @type {number} */ rows, /** @type {number} */ iteration) {
+    /** @type {Float32Array} */
     let h = features
     if (config.class_input === 'masks') {
       h = new Float32Array(rows * elements)
@@ -131,6 +132,7 @@ export function ladderFor(config, tensors, products) {
    * @returns {Mapped}
    */
   return function mapping(features, rows, iteration) {
+    /** @type {Float32Array} */
     let h = rectify(norm('norm_h', times('W_h', features, rows), rows, iteration), of('mapping.bias_h'))
     const lateral = [h]
     for (let level = 1; level < levels; level++) {
@@ -141,6 +143,7 @@ export function ladderFor(config, tensors, products) {
       lateral.push(z)
     }
     const top = config.class_widths.length ? classHead(features, rows, iteration) : h.slice()
+    /** @type {Float32Array} */
     let u = h
     for (let level = levels - 1; ; level--) {
       const normed = norm(`ladder.norms_down.${level}`, u, rows, iteration)

@@ -70,11 +70,13 @@ function plainProducts(weights) {
     times(name, x, rows) {
       const { shape: [inputs, outputs], data } = /** @type {Tensor} */ (weights.get(name))
       const out = new Float32Array(rows * outputs)
-      for (let i = 0; i < inputs; i++) {
+      for (let i = 0; i < inputs; i += 4) {
+        const [a, b, c, d] = [0, 1, 2, 3].map((next) => Math.min(i + next, inputs - 1) * outputs)
         for (let r = 0; r < rows; r++) {
-          const factor = x[r * inputs + i]
-          if (factor === 0) continue
-          for (let j = 0, at = i * outputs, to = r * outputs; j < outputs; j++, at++, to++) out[to] += factor * data[at]
+          const [p, q, u, v] = [0, 1, 2, 3].map((next) => (i + next < inputs ? x[r * inputs + i + next] : 0))
+          for (let j = 0, to = r * outputs; j < outputs; j++, to++) {
+            out[to] += p * data[a + j] + q * data[b + j] + u * data[c + j] + v * data[d + j] // four rows of weights at once
+          }
         }
       }
       return out

@@ -16,6 +16,12 @@ import { products } from './products.js'
 import { Key } from './rng.js'
 import { readTensors } from './safetensors.js'
 
+/** Whether no value is NaN or infinite. @param {Float32Array} values */
+function allFinite(values) {
+  for (let at = 0; at < values.length; at++) if (values[at] - values[at] !== 0) return false
+  return true
+}
+
 /** Mask pre-activation that takes a group out of the softmax (paper, example E2). */
 const ASSIGNED_NEVER = -1e4
 
@@ -51,7 +57,7 @@ export class Tagger {
       if (String(found.shape) !== String(shape)) {
         throw new Error(`model.safetensors: ${name} has shape (${found.shape}), but its card says (${shape})`)
       }
-      if (!found.data.every(Number.isFinite)) {
+      if (!allFinite(found.data)) {
         throw new Error(`model.safetensors: ${name} holds NaN or infinite values: train or copy the model again`)
       }
     }

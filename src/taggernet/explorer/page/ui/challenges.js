@@ -41,19 +41,19 @@ export const CHALLENGES = [
     id: 'noise', name: 'One pixel in five is wrong',
     task: 'Every fifth pixel is flipped. Drag the shapes, or try new random starts, until AMI reaches 0.90 all the same.',
     done: 'That is how it was trained: it never saw a clean picture.',
-    view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8)], ink: null }, noise: 0.2, k: 4, t: 5 },
+    view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8)], ink: null }, noise: 0.2, k: 4, t: 5, seed: 2 },
     solved: (session) => session.view.noise >= 0.2 && session.view.scene.things.length >= 3 && (session.ami ?? 0) >= 0.9,
   },
   {
     id: 'unseen', name: 'A shape it never saw',
-    task: 'It was trained on squares and triangles. Find a place for the ring where it still becomes one group of its own.',
-    done: 'It has no ring in its repertoire, yet what belongs together stays together.',
-    view: { scene: { things: [at('square', 2, 10), at('triangle up', 11, 2), at('ring', 4, 5)], ink: null }, noise: 0, k: 4, t: 5 },
+    task: 'It was trained on squares and triangles. Here it takes a cross for part of a triangle. Find a place for the cross where it becomes a group of its own.',
+    done: 'It never saw a cross, yet what belongs together stays together, if it is not hidden too well.',
+    view: { scene: { things: [at('square', 2, 10), at('triangle up', 11, 2), at('cross', 12, 6)], ink: null }, noise: 0, k: 4, t: 5 },
     solved: (session) => kindsOf(session).some((/** @type {string} */ kind) => !SEEN.includes(kind)) && kindsOf(session).length >= 3 && separated(session),
   },
   {
     id: 'five', name: 'Five shapes, four groups',
-    task: 'It was trained with three shapes and four groups. Here are five shapes. Give each of them a group of its own.',
+    task: 'It was trained with three shapes and four groups. Here are five shapes. Raise K, and try other starts, until each has a group of its own.',
     done: 'K can be changed after training: the same network serves any number of groups.',
     view: { scene: { things: [at('square', 0, 0), at('triangle up', 1, 8), at('square', 12, 1), at('triangle down', 11, 8), at('square', 6, 5)], ink: null }, noise: 0, k: 4, t: 5 },
     solved: (session) => kindsOf(session).length >= 5 && separated(session),
@@ -94,7 +94,7 @@ export class Challenges {
   /** @param {typeof CHALLENGES[number]} challenge */
   begin(challenge) {
     this.current = challenge.id
-    this.session.set({ ...challenge.view, source: 'own', seed: 0 })
+    this.session.set({ seed: 0, ...challenge.view, source: 'own' })
     this.tell(challenge.task)
     byId('stage').scrollIntoView({ block: 'start' })
     byId('input-board').querySelector('button')?.focus({ preventScroll: true })

@@ -20,6 +20,8 @@ export class GroupCards {
     this.box.replaceChildren()
     /** @type {any[]} */
     this.cards = []
+    /** @type {import('./pictures.js').Painter | undefined} */
+    this.painter = undefined
   }
 
   /** @param {number} k @param {import('./pictures.js').Painter} painter */

@@ -16,6 +16,8 @@ export class Inside {
     this.box.replaceChildren()
     /** @type {any[][]} */
     this.rows = []
+    /** @type {import('./pictures.js').Painter | undefined} */
+    this.painter = undefined
   }
 
   build(/** @type {import('./pictures.js').Painter} */ painter) {

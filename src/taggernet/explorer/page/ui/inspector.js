@@ -12,6 +12,10 @@ export class Inspector {
     this.title = make('p', { class: 'inspector-title' })
     this.rows = make('div', { class: 'bars' })
     this.box.replaceChildren(this.title, this.rows)
+    /** @type {string[]} the groups' colours */
+    this.names = []
+    /** @type {string[]} those of the rows that were made */
+    this.colours = []
     /** @type {any[]} */
     this.made = []
     this.show(null)
@@ -22,7 +26,7 @@ export class Inspector {
     const { world, state, seen, view } = this.session
     this.box.classList.toggle('idle', element === null)
     if (element === null) {
-      say(this.title, 'Point at a pixel, or focus the right picture and use the arrow keys, to see who claims it.')
+      say(this.title, 'Point at a pixel or tap it, or focus the right picture and use the arrow keys, to see who claims it.')
       this.light(null)
     } else {
       const value = seen[element]
@@ -41,7 +45,7 @@ export class Inspector {
 
   /** @param {number} element @param {import('../model/tagger.js').State} state @param {number} groups */
   fill(element, state, groups) {
-    const names = this.names ?? []
+    const { names } = this
     if (this.made.length !== groups || this.colours !== names) {
       this.colours = names
       this.made = Array.from({ length: groups }, (_, k) => {

@@ -11,11 +11,16 @@ export class QuizView {
     const { world, tagger } = session
     this.active = world.name === 'textures' && world.objects === 2 && tagger.config.classes === 10
     byId('quiz').hidden = !this.active
-    if (!this.active) return
     this.round = restore(localStorage)
     /** @type {number[]} */
     this.chosen = []
-    this.build()
+    /** @type {{number: number, state: import('../model/tagger.js').State, named: number[]} | undefined} */
+    this.grouped = undefined
+    /** @type {import('./pictures.js').Painter | undefined} */
+    this.painter = undefined
+    /** @type {any[]} */
+    this.digits = []
+    if (this.active) this.build()
   }
 
   build() {

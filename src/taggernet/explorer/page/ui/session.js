@@ -36,6 +36,10 @@ export class Session {
     this.live = false
     this.milliseconds = 0
     this.view = this.defaults()
+    /** @type {import('../scenes/shapes.js').Painted} the scene, its truth */
+    this.painted = world.paint(this.view.scene)
+    /** @type {Float32Array} x as the network sees it */
+    this.seen = this.painted.x
     this.regroup()
   }
 
@@ -90,7 +94,7 @@ export class Session {
   /** The scene a little changed: the groups go on from where they are. @param {any} scene */
   follow(scene) {
     const last = this.history[this.history.length - 1]
-    this.view = { ...this.view, scene, source: 'own', shown: LIVE_ITERATIONS }
+    this.view = { ...this.view, scene, source: /** @type {Source} */ ('own'), shown: LIVE_ITERATIONS }
     this.look()
     const begin = performance.now()
     const x = this.tagger.inputs(this.seen), at = Math.max(this.view.t, this.tagger.card.iterations)

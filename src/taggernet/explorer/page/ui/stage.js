@@ -37,9 +37,12 @@ export class Stage {
       this.board.addEventListener(end, () => this.release(), { signal })
     }
     for (const board of [this.board, byId('groups-board')]) {
-      board.addEventListener('pointerleave', () => this.point(null), { signal })
+      // A finger has left as soon as it has tapped: what it tapped stays.
+      board.addEventListener('pointerleave', (/** @type {PointerEvent} */ event) => event.pointerType !== 'touch' && this.point(null), { signal })
     }
-    byId('groups-board').addEventListener('pointermove', (/** @type {PointerEvent} */ event) => this.pointAt(event, this.output), { signal })
+    for (const move of ['pointerdown', 'pointermove']) {
+      byId('groups-board').addEventListener(move, (/** @type {PointerEvent} */ event) => this.pointAt(event, this.output), { signal })
+    }
     this.output.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.walk(event), { signal })
     this.output.addEventListener('focus', () => this.output.matches(':focus-visible') && this.point(this.element ?? this.middle()), { signal })
     this.output.addEventListener('blur', () => this.point(null), { signal })
