@@ -16,6 +16,7 @@ import tyro
 from paper.baselines import baseline, quick, run_baseline
 from paper.baselines.sweep import errors_by_setting, sweep
 from paper.phase2_sweep import phase2_sweep, ranking
+from paper.probes import Probes
 from paper.quick import sized_config
 from paper.rc import RCRun, run_rc
 from paper.removal import removal
@@ -257,6 +258,7 @@ COMMANDS: dict[str, Any] = {
     "baseline": Baseline,
     "sweep": Sweep,
     "phase2-sweep": Phase2Sweep,
+    "probes": Probes,
     "rc": RC,
     "slot-attention": SlotAttention,
     "ship": Ship,

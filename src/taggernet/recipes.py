@@ -260,33 +260,31 @@ def sprites_texture() -> Config:
     return replace(base, recipe="sprites-texture", data=replace(base.data, variant="texture"))
 
 
-RECIPES: dict[str, Callable[[], Config]] = {
-    make().recipe: make
-    for make in (
-        shapes,
-        shapes_layernorm,
-        shapes_wide,
-        shapes_best,
-        shapes_any,
-        shapes_permuted,
-        small,
-        partial(texture_mnist, 1),
-        partial(texture_mnist, 2),
-        *(
-            partial(second, digits, labels)
-            for second in (texture_mnist_labels, texture_mnist_reader, texture_mnist_best)
-            for digits in (1, 2)
-            for labels in (1_000, 50_000)
-        ),
-        texture_mnist_2_either,
-        texture_mnist_2_compact,
-        texture_mnist_2_compact_labels_50k,
-        tetrominoes,
-        sprites,
-        sprites_one_colour,
-        sprites_texture,
-    )
-}
+_ALL: tuple[Callable[[], Config], ...] = (
+    shapes,
+    shapes_layernorm,
+    shapes_wide,
+    shapes_best,
+    shapes_any,
+    shapes_permuted,
+    small,
+    partial(texture_mnist, 1),
+    partial(texture_mnist, 2),
+    *(
+        partial(second, digits, labels)
+        for second in (texture_mnist_labels, texture_mnist_reader, texture_mnist_best)
+        for digits in (1, 2)
+        for labels in (1_000, 50_000)
+    ),
+    texture_mnist_2_either,
+    texture_mnist_2_compact,
+    texture_mnist_2_compact_labels_50k,
+    tetrominoes,
+    sprites,
+    sprites_one_colour,
+    sprites_texture,
+)
+RECIPES: dict[str, Callable[[], Config]] = {make().recipe: make for make in _ALL}
 
 
 def summary(name: str) -> str:

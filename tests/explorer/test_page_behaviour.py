@@ -227,7 +227,14 @@ def test_the_letters_are_explained_where_they_stand(visit: Visit) -> None:
     words = page.locator("#words").inner_text()
     for term in ("AMI", "K, the number of groups", "T, the number of iterations", "z", "m, the mask", "grey", "empty"):
         assert term in words
-    for about, part in (("ami", "mutual information"), ("k", "share the picture"), ("t", "improves its guess")):
+    for about, part in (
+        ("ami", "mutual information"),
+        ("k", "share the picture"),
+        ("t", "improves its guess"),
+        ("z", "hidden behind"),
+        ("m", "adds up to one"),
+        ("grey", "makes no difference"),
+    ):
         button = page.locator(f"[data-about={about}]")
         button.focus()
         button.press("Enter")
