@@ -152,7 +152,7 @@ def perfect_mask_error(
         logits = network(masks[scene].flatten(0, 1).float())
         cost = nn.functional.cross_entropy(logits, classes[scene].flatten())
         adam.zero_grad()
-        cost.backward()
+        torch.autograd.backward(cost)
         adam.step()
         schedule.step()
     network.eval()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("without_typecheck")
 @pytest.mark.parametrize(
     ("command", "words"),
     [("train small --help", ("--lr", "Learning rate", "--seeds", "How many models", "--widths", "--out", "--noise")),
-     ("evaluate --help", ("--groups", "--iterations", "--objects", "Shapes: objects per scene")),
+     ("evaluate --help", ("--groups", "--iterations", "--objects", "sprites: objects in every scene")),
      ("data --help", ("texture-mnist-2", "--overwrite"))],
 )  # fmt: skip
 def test_help_explains_the_options(command: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
