@@ -64,7 +64,7 @@ def test_train_chooses_a_folder_unless_told(
     shown = capsys.readouterr().out
     assert f"models are in {folder}" in shown
     assert (tmp_path / folder / "seed-0" / "model.safetensors").exists()
-    assert ("x scaled as (x - 50) / 8, K=4, widths 24-16-8, noise 0.6" in shown) == (name == "mydata.npz")
+    assert ("x scaled as (x - 50) / 8, K=4, widths 24-16-8, noise 0.3" in shown) == (name == "mydata.npz")
     other = [word.replace("24", "32") for word in toy]
     assert main(["train", name, *other]) == 2, "another configuration does not touch the run that is there"
     assert "holds a run of another configuration" in capsys.readouterr().err

@@ -263,6 +263,12 @@ def test_the_tables_of_the_performance_page_are_those_of_the_records() -> None:
     assert script("docs/performance_tables.py").filled(page) == page, "run python docs/performance_tables.py"
 
 
+def test_the_table_of_own_data_is_that_of_the_records() -> None:
+    made = script("docs/own_data_table.py")
+    page = (ROOT / made.PAGE).read_text()
+    assert made.filled(page) == page, "run python docs/own_data_table.py"
+
+
 def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 160, "move details to docs/"

@@ -40,7 +40,7 @@ def model_of(kind: str, norm: str, classes: int = 0, **options: Any) -> Tagger:
     """
     scenes = Scenes.of(inputs(kind, 200), classes=np.arange(200) % 3)
     config = config_for(scenes)
-    units = {"offset": 3.0, "scale": 2.0} if kind == "real" else {}
+    units = {"offset": 3.0, "scale": 2.0, "offsets": (), "scales": ()} if kind == "real" else {}
     config = replace(
         config,
         model=replace(config.model, shape=(4, 5), widths=(32, 16), norm=norm, classes=classes, **units, **options),

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from taggernet import data
 from taggernet.evaluation import stack_weights
-from taggernet.grouping_report import GroupingReport, grouping_report
+from taggernet.grouping_report import GroupingReport, _elsewhere, grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import train
@@ -101,6 +101,25 @@ def test_the_advice_fits(confidence: float, agreement: float, used: float, words
     assert "\n" not in text
 
 
+def test_a_split_that_is_the_same_in_every_scene_scores_nothing() -> None:
+    """However decided and agreed on; the report of a model that groups scores high."""
+    same, other = (GroupingReport(3, [1.0], [1.0], [3.0], [e]) for e in (1.0, 0.1))
+    assert same.score == [0.0]
+    assert other.score == pytest.approx([0.9])
+    assert GroupingReport(3, [1.0], [1.0], [1.0], [0.0]).score == [0.0], "one group takes everything"
+    assert (same.formed, other.formed) == ([False], [True])
+    assert "all scenes are cut alike (1.00)" in str(same)
+
+
+def test_labels_of_other_scenes_are_compared_where_both_count() -> None:
+    labels = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0]])
+    counted = torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], dtype=torch.bool)
+    pairs = [(0, 2), (1, 0), (2, 1)]
+    wanted = [adjusted_mutual_info_score(labels[a][:4], labels[b][:4], average_method="max") for a, b in pairs]
+    assert _elsewhere(labels, counted) == pytest.approx(np.mean(wanted))
+    assert _elsewhere(torch.zeros(3, 5, dtype=torch.int64), counted) == 0.0
+
+
 def test_training_on_own_data_ends_with_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(50, 10, (60, 9)))
     config = config_for(tmp_path / "mine.npz")
@@ -111,4 +130,4 @@ def test_training_on_own_data_ends_with_the_report(tmp_path: Path, capsys: pytes
         runtime=replace(config.runtime, device="cpu", tensorboard=False),
     )
     train(config, tmp_path / "run")
-    assert "no groups formed (confidence 0.0" in capsys.readouterr().err
+    assert "no groups formed (confidence 0." in capsys.readouterr().err

@@ -171,6 +171,20 @@ def test_units() -> None:
     torch.testing.assert_close(scaled.denoised, plain.denoised * 50 - 100, rtol=1e-3, atol=0.05)
 
 
+def test_units_of_each_element(tmp_path: Path) -> None:
+    """Saved and loaded too: they are a part of the configuration."""
+    x, generator = Key.of(0).uniform(5, 6), np.random.default_rng(0)
+    offset, scale = generator.uniform(-100, 100, 6), generator.uniform(0.01, 50, 6)
+    plain = tagger(REAL).group(x)
+    model = tagger(replace(REAL, offsets=tuple(offset.tolist()), scales=tuple(scale.tolist())))
+    theirs = x * torch.tensor(scale) + torch.tensor(offset)
+    for one in (model, Tagger.load(model.save(tmp_path / "model"))):
+        out = one.group(theirs)
+        torch.testing.assert_close(out.masks, plain.masks, rtol=1e-3, atol=1e-3)
+        units = (out.denoised - torch.tensor(offset)) / torch.tensor(scale)
+        torch.testing.assert_close(units.float(), plain.denoised, rtol=1e-3, atol=1e-3)
+
+
 def test_without_takes_a_group_out_of_the_scene() -> None:
     out = tagger().group(scenes(), groups=3)
     edited = out.without(1)

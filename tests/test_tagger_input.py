@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from taggernet import TaggerConfig
+from taggernet.tag import Units
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for
 
@@ -21,7 +22,7 @@ def config(**options: Any) -> TaggerConfig:
 
 def rows(x: Any, **options: Any) -> tuple[torch.Tensor, tuple[int, ...], bool]:
     wanted = config(**options)
-    return checked_rows(x, wanted, corruption_for(wanted))
+    return checked_rows(x, wanted, corruption_for(wanted), Units(wanted.offset, wanted.scale))
 
 
 def test_rows_are_position_by_position_wherever_the_channels_are() -> None:

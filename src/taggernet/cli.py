@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Union, get_type_hints
 
@@ -150,7 +150,10 @@ def _train_options(source: str, args: list[str]) -> Train:
 
     if source not in RECIPES and _is_file_name(source):
         return _options_for_file(source, parse)
-    return parse(recipe(source))
+    options = parse(recipe(source))
+    if options.scale_by is not None:
+        raise ValueError(f"--scale-by is for a file of your own; the recipe {source} has units of its own")
+    return options
 
 
 def _finetuned(options: Train, config: Config, words: list[str]) -> Train:
@@ -171,12 +174,24 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
     """The options for a user's file; the data type and what follows from it are detected and printed."""
     from taggernet.training import auto_config
 
-    found = auto_config.look(name)
-    options = parse(auto_config.configure(found))
-    kind, axis = options.config.model.kind, options.config.data.channels_axis
+    def infer() -> Train:
+        """Parse with the defaults for what is known; units of each element are too many numbers for the help."""
+        config = auto_config.configure(found, scale_by)
+        options = parse(replace(config, model=replace(config.model, offsets=(), scales=())))
+        model = options.config.model
+        given = options.finetune or model.offsets or (model.offset, model.scale) != (0, 1)
+        if config.model.offsets and not given:
+            model = replace(model, offsets=config.model.offsets, scales=config.model.scales)
+        return replace(options, config=replace(options.config, model=model))
+
+    found, scale_by = auto_config.look(name), None
+    options = infer()
+    kind, axis, scale_by = options.config.model.kind, options.config.data.channels_axis, options.scale_by
     if (kind, axis) != (found.survey.kind, found.data.axis):  # one was given, and the other defaults follow from it
         found = auto_config.look(name, kind if kind != found.survey.kind else None, axis)
-        options = parse(auto_config.configure(found))
+        options = infer()
+    elif scale_by is not None:
+        options = infer()
     if _is_first_process():
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
     return options
@@ -189,7 +204,12 @@ def _train(options: Train) -> None:
     from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    run = train_to_end(options.config, options.out)
+    config, own = options.config, options.source not in RECIPES
+    if own and options.tune and not options.finetune:
+        from taggernet.training.tune import tuned
+
+        config = tuned(config, options.out, options.scale_by)
+    run = train_to_end(config, options.out)
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)

@@ -36,6 +36,13 @@ class Train:
     out: Path
     """Folder of the run: configuration, metrics, checkpoints, models. A run that is there is resumed."""
     config: Config
+    scale_by: Literal["element", "array", "none"] | None = None
+    """Your own real data: bring each element to mean 0 and deviation 1 (the default where a scene is one row), or the
+    array as a whole (the default where a scene has more dimensions), or leave x as it is."""
+    tune: bool = True
+    """Your own data: first train a few settings (noise, norm, widths) shortly and take the one whose groups are decided
+    and the same from every start. What you set yourself is not varied. Left out where weights to start from are named,
+    where several processes share the run, and for short trainings."""
     finetune: str = ""
     """Start from this model and keep its network, units, K and T: a shipped name, the folder of a model or a run (its
     best seed), or a Hub id."""

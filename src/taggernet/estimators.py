@@ -25,13 +25,15 @@ from taggernet.arrays import Array
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, survey
+from taggernet.evaluation import stack_weights
+from taggernet.grouping_report import grouping_report
 from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
 from taggernet.tag import Grouping, State
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger import Tagger
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
-from taggernet.training.auto_config import model_for
+from taggernet.training.auto_config import V_RATE, model_for
 from taggernet.training.datasets import IN_MEMORY
 
 UNLABELLED = -1
@@ -46,7 +48,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         widths: tuple[int, ...] = (64, 32),
         kind: str = "auto",
-        norm: str = "layer",
+        norm: str = "auto",
         noise: float | None = None,
         iterations: int = 3,
         test_iterations: int = 5,
@@ -86,8 +88,8 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         kind = None if self.kind == "auto" else self.kind
         scenes = Scenes.of(images, classes=classes, kind=kind, channels_axis="last" if channels > 1 else "none")
         found = survey(LazyArrays.of(scenes), kind)
-        model = model_for(found, scenes.shape, tuple(self.widths), n_classes, channels)
-        norm = cast(NormKind, self.norm)  # TaggerConfig checks it
+        model = model_for(found, scenes.shape, tuple(self.widths), n_classes, channels=channels)
+        norm = model.norm if self.norm == "auto" else cast(NormKind, self.norm)  # TaggerConfig checks it
         model = replace(model, norm=norm, noise=model.noise if self.noise is None else self.noise)
         config = Config(
             recipe=type(self).__name__,
@@ -99,6 +101,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
                 updates=self.updates,
                 schedule="cosine",
                 clip=1.0,
+                v_rate=V_RATE if model.kind == "real" else 1.0,
             ),
             runtime=RuntimeConfig(self.device, progress=False, evaluate_every=0, checkpoint_every=0),
             groups=self.n_groups,
@@ -142,8 +145,8 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
     """Learns without labels to split each sample into groups; ``transform`` gives the masks as (n, K * P).
 
     Parameters: ``n_groups`` K; ``widths`` of the Ladder; ``kind`` 'binary', 'real', 'categorical' or 'auto'; ``norm``
-    'layer' or 'batch'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training and
-    ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
+    'layer', 'batch' or 'auto'; ``noise`` of the corruption, None for the kind's default; ``iterations`` T in training
+    and ``test_iterations`` T in use; ``learning_rate``, ``batch_size``, ``updates`` of the training; ``random_state``;
     ``device`` to train on; ``channels``, numbers side by side that share a mask. The defaults suit a first look; real
     use wants thousands of updates.
     """
@@ -170,15 +173,19 @@ class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEs
         return masks.flatten(1).numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean log-likelihood per position of X, denoised from a corrupted copy; higher is better."""
-        x = self._checked(X)
-        rows, _, _ = self.model_.checked_rows(x)
-        with torch.no_grad():
-            key = Key.of(0).fold("score")
-            *_, last = self.model_.states(
-                rows, self.n_groups, self.test_iterations, key.fold("masks"), noise=key.fold("noise")
-            )
-            return -float(self.model_.cost(rows, last).mean())
+        """How well groups formed in X, from 0 to 1: ``GroupingReport.score``; y is not looked at.
+
+        The likelihood would not do: it is that of each model's own noise, and little noise is easy to remove.
+        """
+        x, model = self._checked(X), self.model_
+        config = model.config
+        model.checked_rows(x)
+        images = x.reshape(len(x), -1, config.channels) if config.channels > 1 else x
+        scenes = Scenes.of(images, kind=config.kind, channels_axis="last" if config.channels > 1 else "none")
+        report = grouping_report(
+            model, stack_weights([model]), scenes, groups=self.n_groups, iterations=self.test_iterations
+        )  # fmt: skip
+        return report.score[0]
 
 
 class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
@@ -195,7 +202,7 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         *,
         widths: tuple[int, ...] = (64, 32),
         kind: str = "auto",
-        norm: str = "layer",
+        norm: str = "auto",
         noise: float | None = None,
         iterations: int = 2,
         test_iterations: int = 2,

@@ -90,8 +90,8 @@ def _metadata(model: Tagger, iterations: int) -> dict[str, str]:
     config = model.config
     known = {
         "taggernet": __version__, "shape": list(config.shape), "kind": config.kind, "groups": model.groups,
-        "iterations": iterations, "offset": config.offset, "scale": config.scale, "mean": config.mean,
-        "classes": config.classes, "norm": config.norm, "channels": config.channels,
+        "iterations": iterations, "offset": config.offsets or config.offset, "scale": config.scales or config.scale,
+        "mean": config.mean, "classes": config.classes, "norm": config.norm, "channels": config.channels,
     }  # fmt: skip
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
 
@@ -170,8 +170,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         "loop.zero": np.array(0, np.float32),
         "loop.mean": np.array(mean, np.float32),
         "loop.channels": np.array([1, 1, config.channels], np.int64),
-        "loop.offset": np.array(config.offset, np.float32),
-        "loop.scale": np.array(config.scale, np.float32),
+        "loop.offset": np.array(config.offsets or config.offset, np.float32),
+        "loop.scale": np.array(config.scales or config.scale, np.float32),
     }
     if config.frozen_iterations:
         constants["loop.one"] = np.array(1, np.int64)

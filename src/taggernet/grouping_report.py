@@ -2,12 +2,13 @@
 
 # S seeds · B batch · K groups · P positions, N elements · n scenes
 
-Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start.
+Neither is enough alone. A split can be agreed on and undecided, or decided and another one at every start. It can also
+be both and the same cut through every scene: therefore labels of different scenes are compared as well.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
@@ -27,6 +28,8 @@ DECIDED = AGREED = 0.5
 """Confidence and agreement from which on groups count as formed."""
 IN_USE = 0.02
 """Share of the elements from which on a group counts as used."""
+ALIKE = 0.6
+"""Mean AMI of different scenes' labels from which on a split says nothing about a scene."""
 TWO = 1.5
 """Groups used in a scene, on average, below which one group takes everything."""
 
@@ -42,13 +45,27 @@ class GroupingReport:
     """Mean AMI of the labels from two random starts: 1 for the same groups, about 0 for chance."""
     used: list[float]
     """Mean number of groups in a scene that own some of it."""
+    elsewhere: list[float] = field(default_factory=list)
+    """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
 
     @property
     def formed(self) -> list[bool]:
         """Whether groups formed, by seed."""
         return [
-            c >= DECIDED and a >= AGREED and u >= TWO
-            for c, a, u in zip(self.confidence, self.agreement, self.used, strict=True)
+            c >= DECIDED and a >= AGREED and u >= TWO and e < ALIKE
+            for c, a, u, e in zip(self.confidence, self.agreement, self.used, self._elsewhere, strict=True)
+        ]
+
+    @property
+    def _elsewhere(self) -> list[float]:
+        return self.elsewhere or [0.0] * len(self.used)
+
+    @property
+    def score(self) -> list[float]:
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes."""
+        return [
+            min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
+            for a, c, u, e in zip(self.agreement, self.confidence, self.used, self._elsewhere, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -69,6 +86,11 @@ class GroupingReport:
             return "masks are undecided; train longer (more --updates), or try the other --norm or another --noise"
         if self.used[failed] < TWO:
             return "one group takes everything; try more --noise, the other --norm or fewer --groups"
+        if self._elsewhere[failed] >= ALIKE:
+            return (
+                f"all scenes are cut alike ({self._elsewhere[failed]:.2f}), whatever they show; try more --noise or "
+                "other --groups, and see whether each element has one owner in all scenes"
+            )
         return "each start gives other groups; train longer (more --updates), or try other --groups or more --noise"
 
 
@@ -125,12 +147,21 @@ def grouping_report(
         torch.stack(confidence).mean(0).tolist(),
         [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
+        [_elsewhere(labels[0][s], counted) for s in range(seeds)],
     )
 
 
 def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"]) -> float:
     """Mean AMI over scenes and pairs of labellings; label 0 is left out."""
     return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
+
+
+def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:
+    """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups."""
+    both = (labels + 1) * counted * counted.roll(1, 0)
+    several = both.amax(1) != both.where(both > 0, both.amax()).amin(1)
+    found = agreements(both, labels.roll(1, 0))["ami"][several & (both > 0).any(1)]
+    return found.mean().item() if len(found) else 0.0
 
 
 def _used(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"], groups: int) -> float:

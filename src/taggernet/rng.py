@@ -97,8 +97,8 @@ class Key:
         """Integers in [0, high) by multiply-shift; ``high`` up to 2**31 and may be a tensor that broadcasts."""
         return (_shift_right(self.bits(*shape, start=start), 33) * high) >> 31
 
-    def bernoulli(self, probability: float, *shape: int, start: int | Tensor = 0) -> Tensor:
-        """True with this probability."""
+    def bernoulli(self, probability: float | Tensor, *shape: int, start: int | Tensor = 0) -> Tensor:
+        """True with this probability, which may be a tensor that broadcasts."""
         return self.uniform(*shape, start=start) < probability
 
     def permutation(self, n: int) -> Tensor:

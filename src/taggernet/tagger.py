@@ -66,7 +66,15 @@ class Tagger(nn.Module):
         # v = exp(asinh(w)) is positive and grows like 2w: the public code's map, here from any start.
         self.w = nn.Parameter(torch.full((1, 1, 1), math.sinh(math.log(config.v_start))))
         self.likelihood, self.corruption = likelihood_for(config), corruption_for(config)
-        self.units = Units(config.offset, config.scale)
+        # Not a part of the weights: the configuration has them.
+        each = torch.tensor([config.offsets, config.scales], device="cpu") if config.offsets else None
+        self.register_buffer("element_units", each, persistent=False)
+
+    @property
+    def units(self) -> Units:
+        """The user's, of all elements or of each."""
+        each = self.get_buffer("element_units") if self.config.offsets else None
+        return Units(self.config.offset, self.config.scale) if each is None else Units(each[0], each[1])
 
     @property
     def v(self) -> Tensor:
@@ -204,7 +212,7 @@ class Tagger(nn.Module):
 
     def checked_rows(self, x: Any) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
         """x as checked rows of floats, the shape of its positions, and whether x was numpy."""
-        return checked_rows(x, self.config, self.corruption)
+        return checked_rows(x, self.config, self.corruption, self.units)
 
     @torch.no_grad()
     def freeze_statistics(

@@ -18,14 +18,13 @@ from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import LARGEST
 from taggernet.tag import Corruption, Units
 from taggernet.tag.likelihood import wide
-from taggernet.tag.units import SAME_UNITS
 
 
 def checked_rows(
-    x: Any, config: TaggerConfig, corruption: Corruption
+    x: Any, config: TaggerConfig, corruption: Corruption, units: Units
 ) -> tuple[Float[Tensor, "B N"], tuple[int, ...], bool]:
     """x as rows of floats, channels side by side; the shape of its positions; and whether x was numpy."""
-    as_numpy, units = not isinstance(x, Tensor), Units(config.offset, config.scale)
+    as_numpy = not isinstance(x, Tensor)
     _check_bytes(x, config, units)
     x = torch.from_numpy(float_array(x)) if as_numpy else check_dense_tensor("x", x)
     expected = f"(B, {', '.join(map(str, config.input_shape))})"
@@ -75,7 +74,8 @@ def _channels_last(x: Tensor, config: TaggerConfig, expected: str) -> tuple[Tens
 
 def _check_bytes(x: Any, config: TaggerConfig, units: Units) -> None:
     """Refuse an image of 0 .. 255 where the model has learned from values of about 0 to 1."""
-    of_unit_range = config.kind == "real" and units == SAME_UNITS and 0 <= config.mean <= 1
+    centre, reach = units.to_user(torch.tensor(float(config.mean))).mean(), torch.as_tensor(units.scale).mean()
+    of_unit_range = config.kind == "real" and bool((centre >= 0) & (centre <= 1) & (reach <= 1))
     if not of_unit_range or getattr(x, "dtype", None) not in (torch.uint8, np.dtype("uint8")):
         return
     largest = int(x.max()) if math.prod(x.shape) else 0

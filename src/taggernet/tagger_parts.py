@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from taggernet.config.model import TaggerConfig
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.conv import ConvMapping
@@ -45,17 +47,22 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
     )  # fmt: skip
 
 
-def corruption_for(config: TaggerConfig) -> Corruption:
-    """Bit flips for binary inputs, other states for categorical ones, Gaussian noise for real ones."""
+def corruption_for(config: TaggerConfig, noise: Tensor | None = None) -> Corruption:
+    """Bit flips for binary inputs, other states for categorical ones, Gaussian noise for real ones.
+
+    ``noise`` (S, 1, 1) gives each seed its own, of binary and real inputs.
+    """
+    level = config.noise if noise is None else noise
     if config.kind == "categorical":
         return CategoryFlip(config.channels, config.noise)
-    return BitFlip(config.noise) if config.kind == "binary" else GaussianNoise(config.noise)
+    return BitFlip(level) if config.kind == "binary" else GaussianNoise(level)
 
 
-def likelihood_for(config: TaggerConfig) -> Likelihood:
-    """Bernoulli groups for binary inputs, categorical and Gaussian groups for the others."""
+def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelihood:
+    """Bernoulli groups for binary inputs, categorical and Gaussian groups for the others; ``noise`` (S, 1, 1, 1)."""
+    level = config.noise if noise is None else noise
     if config.kind == "categorical":
         return CategoricalGroups(config.channels, config.noise, config.feedback)
     if config.kind == "binary":
-        return BernoulliGroups(config.noise, config.feedback, channels=config.channels)
-    return GaussianGroups(config.noise, config.delta_z, config.ratio_variance, channels=config.channels)
+        return BernoulliGroups(level, config.feedback, channels=config.channels)
+    return GaussianGroups(level, config.delta_z, config.ratio_variance, channels=config.channels)

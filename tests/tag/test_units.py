@@ -22,6 +22,13 @@ def test_there_and_back(offset: float, scale: float, value: float) -> None:
     assert units.to_user(units.to_model(x)).item() == pytest.approx(value, abs=1e-9)
 
 
+def test_each_element_may_have_units_of_its_own() -> None:
+    units = Units(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 50.0]))
+    x = torch.tensor([[1.0, 150.0], [2.0, 0.0]])
+    assert units.to_model(x).tolist() == [[1.0, 1.0], [2.0, -2.0]]
+    assert torch.equal(units.to_user(units.to_model(x)), x)
+
+
 def test_integers_are_no_longer_so() -> None:
     assert Units(1.0, 2.0).to_model(torch.tensor([2], dtype=torch.uint8)).tolist() == [0.5]
     assert Units().to_model(torch.tensor([2], dtype=torch.uint8)).dtype == torch.float32

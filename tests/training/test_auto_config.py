@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def test_real_data_are_scaled_and_the_model_remembers(tmp_path: Path) -> None:
     assert (model.kind, model.shape, model.classes) == ("real", (5, 2), 2)
     assert model.offset == pytest.approx(arrays["x"].mean())
     assert model.scale == pytest.approx(arrays["x"].std())
+    assert not model.offsets
     assert (config.groups, config.class_cost > 0) == (2, True)
     run = tn.train(short(config), tmp_path / "run")
     loaded = tn.Tagger.from_pretrained(tmp_path / "run")
@@ -38,9 +40,9 @@ def test_real_data_are_scaled_and_the_model_remembers(tmp_path: Path) -> None:
     ("x", "kind", "found", "units"),
     [
         (np.eye(30), None, "binary", (0.0, 1.0)),
-        (np.eye(30), "real", "real", (0.0, 1.0)),
-        (np.arange(60).reshape(30, 2) % 256, None, "real", (29.5, np.arange(60).std())),
-        (np.random.default_rng(0).random((30, 4)), None, "real", (0.0, 1.0)),
+        (np.eye(30).reshape(30, 5, 6), "real", "real", (1 / 30, np.eye(30).std())),
+        (np.arange(60).reshape(30, 2, 1) % 256, None, "real", (29.5, np.arange(60).std())),
+        (np.linspace(0, 1, 120).reshape(30, 2, 2), None, "real", (0.5, np.linspace(0, 1, 120).std())),
         (np.eye(30, dtype=bool), None, "binary", (0.0, 1.0)),
     ],
 )
@@ -50,11 +52,56 @@ def test_the_kind_is_found_out_or_given(x: Any, kind: str | None, found: str, un
     assert (model.offset, model.scale) == pytest.approx(units)
 
 
+def test_elements_of_a_row_are_scaled_each() -> None:
+    x = np.random.default_rng(0).normal([0, 50, -3, 7], [1, 1e-3, 200, 0], (500, 4))
+    model = config_for(tn.data.Scenes.of(x)).model
+    assert (model.offset, model.scale) == (0.0, 1.0)
+    assert model.offsets == pytest.approx(x.mean(0).tolist())
+    assert model.scales == pytest.approx([*x[:, :3].std(0), 1.0], rel=1e-3)  # the last element never changes
+    whole = config_for(tn.data.Scenes.of(x), scale_by="array").model
+    assert (whole.offsets, whole.scale) == ((), pytest.approx(x.std()))
+    plain = config_for(tn.data.Scenes.of(x), scale_by="none").model
+    assert (plain.offsets, plain.offset, plain.scale) == ((), 0.0, 1.0)
+    assert plain.noise == pytest.approx(model.noise * x.std(), rel=0.01)  # the noise follows the spread instead
+
+
+def test_units_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="more than 10,000: scale x yourself"):
+        config_for(tn.data.Scenes.of(np.random.default_rng(0).random((20, 10_001))), scale_by="element")
+    with pytest.raises(ValueError, match="x is binary and is not scaled"):
+        config_for(tn.data.Scenes.of(np.eye(30)), scale_by="array")
+    assert main(["train", "small", "--scale-by", "array", "--out", str(tmp_path)]) == 2
+    assert "--scale-by is for a file of your own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shape", [(12,), (4, 3)])
+def test_results_do_not_depend_on_units(shape: tuple[int, ...]) -> None:
+    """x, 10 x - 2 and x / 255 train the same model; so do elements with units of their own."""
+    random = np.random.default_rng(0)
+    first = np.arange(12) < random.integers(3, 10, (300, 1))
+    groups = (2 - first).reshape(300, *shape)
+    x = (np.where(first, 0.2, 0.7) + random.normal(0, 0.05, (300, 12))).reshape(300, *shape)
+    own = {"x": x, "x / 256": x / 256, "10 x - 2": 10 * x - 2, "x / 255": x / 255}
+    if len(shape) == 1:
+        own["each its own"] = x * 2.0 ** np.arange(-6, 6)
+    found = {}
+    for name, values in own.items():
+        scenes = tn.data.Scenes.of(values.astype(np.float32), groups)
+        config = short(config_for(scenes), updates=20, batch=20)
+        config = replace(config, model=replace(config.model, widths=(16, 8)), iterations=2)
+        found[name] = tn.train(config, scenes=scenes).metrics
+    # Powers of two change no digit. Otherwise the last digits differ, and a young network makes more of them.
+    for name in set(own) & {"x / 256", "each its own"}:
+        assert found[name]["ami"][0] == pytest.approx(found["x"]["ami"][0], abs=1e-3), name
+    for name in own:
+        assert found[name]["cost"][0] == pytest.approx(found["x"]["cost"][0], abs=0.05), name
+
+
 def test_sizes_follow_the_data() -> None:
     few = config_for(tn.data.Scenes.of(np.random.default_rng(0).random((40, 3))))
     many = config_for(tn.data.Scenes.of(np.random.default_rng(0).random((9000, 100))))
-    assert max(few.model.widths) < 20 < 400 < max(many.model.widths)
-    assert (few.optimiser.batch, many.optimiser.batch) == (10, 100)
+    assert (few.model.widths, many.model.widths) == ((64, 32, 16), (80, 40, 20))
+    assert (few.optimiser.batch, many.optimiser.batch) == (10, 50)
     assert few.optimiser.updates < many.optimiser.updates
 
 
@@ -75,7 +122,21 @@ def test_the_command_takes_the_kind(tmp_path: Path) -> None:
     options = ["--updates", "2", "--batch", "8", "--device", "cpu", "--no-progress", "--kind", "real"]
     assert main(["train", str(path), "--out", str(tmp_path / "run"), *options]) == 0
     model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
-    assert (model["kind"], model["norm"]) == ("real", "layer")
+    assert (model["kind"], model["norm"], len(model["scales"])) == ("real", "batch", 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "units"), [("element", (0, 1, 10)), ("array", (None, None, 0)), ("none", (0, 1, 0))]
+)
+def test_the_command_takes_how_to_scale(options: str, units: tuple[Any, ...], tmp_path: Path) -> None:
+    arrays = sensors()
+    path = write(tmp_path / "my.npz", arrays)
+    short = ["--updates", "2", "--batch", "8", "--device", "cpu", "--no-progress", "--scale-by", options]
+    assert main(["train", str(path), "--out", str(tmp_path / "run"), *short]) == 0
+    model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
+    whole = [pytest.approx(arrays["x"].mean()), pytest.approx(arrays["x"].std())]
+    expected = [w if u is None else u for w, u in zip(whole, units, strict=False)]
+    assert [model["offset"], model["scale"], len(model["offsets"])] == [*expected, units[2]]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from taggernet.config.validate import (
     MAX_ELEMENTS,
     MAX_LEVELS,
     MAX_WIDTH,
+    RANGES,
     Range,
     check_fields,
     check_number,
+    check_numbers,
     check_sizes,
 )
 
@@ -59,6 +61,10 @@ class TaggerConfig:
     """Subtracted from the data before the model sees them."""
     scale: float = 1.0
     """The data are divided by this: x -> (x - offset) / scale."""
+    offsets: tuple[float, ...] = ()
+    """An offset for every element, in place of the one for all: what --scale-by element sets."""
+    scales: tuple[float, ...] = ()
+    """A scale for every element."""
     class_widths: tuple[int, ...] = ()
     """Widths of a class head beside the Ladder; empty: the classes are the Ladder's topmost level (the paper)."""
     class_input: Literal["features", "masks"] = "features"
@@ -100,6 +106,15 @@ class TaggerConfig:
             check_conv(self.shape, self.patch, len(self.conv_channels))
         if self.elements > MAX_ELEMENTS:
             raise ValueError(f"shape={self.shape} has more than {MAX_ELEMENTS:,} elements: give smaller inputs")
+        for name in ("offsets", "scales"):
+            self._set(name, check_numbers(name, getattr(self, name), self.elements, RANGES[name[:-1]]))
+        if bool(self.offsets) != bool(self.scales):
+            raise ValueError("offsets and scales belong together: give both, or neither")
+        if self.offsets and (self.offset, self.scale) != (0, 1):
+            raise ValueError(
+                f"offset={self.offset} and scale={self.scale} were given beside offsets and scales of each element: "
+                "set offsets and scales to (), or leave the others out"
+            )
         if self.class_widths and not self.classes:
             raise ValueError(f"class_widths={self.class_widths} needs classes: set classes, e.g. 10")
         if self.class_input != "features" and not self.class_widths:

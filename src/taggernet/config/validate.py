@@ -98,6 +98,14 @@ def check_number(name: str, value: object, allowed: Range | None = None) -> floa
     return number
 
 
+def check_numbers(name: str, value: object, count: int, allowed: Range) -> tuple[float, ...]:
+    """No numbers, or ``count`` of them within the range, as a tuple of plain floats."""
+    if not isinstance(value, list | tuple) or len(value) not in (0, count):
+        given = f"{len(value)} numbers" if isinstance(value, list | tuple) else "no list"
+        raise ValueError(f"{name} holds {given}: give one for each of {count:,} elements, or none")
+    return tuple(check_number(name, number, allowed) for number in value)
+
+
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """One of a few named options."""
     if value not in choices:

@@ -219,13 +219,17 @@ class Survey(NamedTuple):
     deviation: float
     groups: int
     """The most groups in a scene, unscored elements as one more; 0 without true groups."""
+    means: Array
+    """Of each element (N,)."""
+    deviations: Array
 
 
 def survey(data: LazyArrays, kind: str | None = None) -> Survey:
-    """Range, mean and standard deviation of x, and whether it is binary; refuses what cannot be learned from."""
+    """Range, mean and standard deviation of x, also of each element, and whether it is binary; refuses what cannot be
+    learned from."""
     wanted = data.kind if kind is None else check_choice("kind", kind, KINDS)
     binary, one_hot, low, high, most = True, data.channels > 1, math.inf, -math.inf, 0
-    count, mean, squares = 0, 0.0, 0.0
+    count, means, squares = 0, np.zeros(data.elements), np.zeros(data.elements)
     for begin, part in _chunks(data.x):
         values = part.astype(np.float64)
         with np.errstate(over="ignore"):
@@ -238,9 +242,10 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
         binary = binary and bool(((values == 0) | (values == 1)).all())
         one_hot = one_hot and binary and bool((channels_last(values, data.axis).sum(-1) == 1).all())
         low, high = min(low, float(values.min())), max(high, float(values.max()))
-        delta, total = float(values.mean()) - mean, count + values.size
-        squares += float(values.var()) * values.size + delta**2 * count * values.size / total
-        mean, count = mean + delta * values.size / total, total
+        rows, total = channels_last(values, data.axis).reshape(len(values), -1), count + len(values)
+        delta = rows.mean(0) - means
+        squares += rows.var(0) * len(rows) + delta**2 * count * len(rows) / total
+        means, count = means + delta * len(rows) / total, total
     if data.groups is not None:
         for _, part in _chunks(data.groups):
             if part.min() < 0:
@@ -258,7 +263,9 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
         )
     detected: Kind = "categorical" if one_hot else "binary" if binary else "real"
     found = cast(Kind, wanted or detected)
-    return Survey(found, low, high, mean, math.sqrt(squares / count), most)
+    variances = squares / count
+    deviation = math.sqrt(variances.mean() + means.var())
+    return Survey(found, low, high, float(means.mean()), deviation, most, means, np.sqrt(variances))
 
 
 def _chunks(array: Any) -> Iterator[tuple[int, Array]]:

@@ -47,10 +47,11 @@ def _noise_shape(x: Tensor, key: Key) -> tuple[int, ...]:
 class BitFlip:
     """x~ = x XOR Bernoulli(beta), for x in {0, 1}."""
 
-    beta: float = 0.2
+    beta: float | Tensor = 0.2
+    """One number, or one for each seed, (S, 1, 1)."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.beta < 0.5:
+        if not isinstance(self.beta, Tensor) and not 0.0 <= self.beta < 0.5:
             raise ValueError(f"beta={self.beta} is not a bit-flip probability: choose 0 <= beta < 0.5")
 
     def check(self, x: Tensor) -> None:
@@ -77,10 +78,11 @@ class BitFlip:
 class GaussianNoise:
     """x~ = x + N(0, sigma^2), for real x."""
 
-    sigma: float = 0.2
+    sigma: float | Tensor = 0.2
+    """One number, or one for each seed, (S, 1, 1)."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.sigma < float("inf"):
+        if not isinstance(self.sigma, Tensor) and not 0.0 <= self.sigma < float("inf"):
             raise ValueError(f"sigma={self.sigma} is not a standard deviation: choose a finite sigma >= 0")
 
     def check(self, x: Tensor) -> None:

@@ -73,8 +73,8 @@ def wide(tensor: Tensor) -> Tensor:
 class BernoulliGroups:
     """Binary inputs: q(x=1|g_k) = z_k; corruption flips a bit with probability beta."""
 
-    beta: float = 0.2
-    """Bit-flip probability that delta z and L(m) assume."""
+    beta: float | Tensor = 0.2
+    """Bit-flip probability that delta z and L(m) assume; one, or one for each seed (S, 1, 1, 1)."""
     feedback: Literal["logits", "probabilities"] = "logits"
     """Which form of z the mapping sees after the first iteration."""
     clip: float = 1e-4
@@ -148,8 +148,8 @@ class BernoulliGroups:
 class GaussianGroups:
     """Real inputs: q(x|g_k) = N(x; z_k, v) with one learned v; corruption adds N(0, sigma^2)."""
 
-    sigma: float = 0.2
-    """Noise level that L(m) and delta z assume."""
+    sigma: float | Tensor = 0.2
+    """Noise level that L(m) and delta z assume; one, or one for each seed (S, 1, 1, 1)."""
     delta: Literal["eq4", "algorithm", "exact"] = "eq4"
     """delta z: Eq. 4, the pseudocode's, or the exact gradient of log q(x~)."""
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"

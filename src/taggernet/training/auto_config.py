@@ -6,14 +6,13 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 
     channels   colour images (n, H, W, 3) and (n, 3, H, W) have three, which share a mask; else as true groups tell
     kind       categorical where channels are one-hot, binary where every value is 0 or 1, else real
-    units      real: mean 0 and standard deviation 1 (values already within [0, 1] stay as they are)
-    widths     w, w/2, w/4 with w = min(5 N, 10 sqrt(n), 3000): the paper's proportions, smaller for few scenes
-    norm       layer: groups form sooner than with batch (TextureMNIST is the exception), and no scene depends on others
-    noise      binary: bits flip with 0.2; real: 0.6 standard deviations, as 0.2 is on TextureMNIST
-    v          starts at a quarter of the data's variance: an update moves it little, so that only a long training would
-               bring down the paper's 2.4
+    units      real: mean 0 and standard deviation 1, of each element where a scene is one row, else of the whole array
+    widths     w, w/2, w/4 with w = 8 sqrt(N), 64 to 1,024: a network too small to explain a scene without groups
+    norm       binary: layer; real: batch, whose statistics are frozen after training
+    noise      binary: bits flip with 0.2; real: 0.3 standard deviations
+    v          starts at the data's variance and falls ten times faster than the rest: groups form while it falls
     discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
-    training   100 passes over the data, 2,000 to 50,000 updates of up to 100 scenes, a cosine schedule; it stops early
+    training   3,000 to 20,000 updates of up to 50 scenes, 50 passes over the data, a cosine schedule; it stops early
                once groups have formed and 4 evaluations, a fifth of the updates, made neither cost nor agreement better
     K          4 as in the paper; with true groups, as many as a scene has at most (2 to 8)
 """
@@ -24,11 +23,14 @@ import math
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
-from taggernet.config.validate import MAX_ELEMENTS
+from taggernet.config.validate import MAX_ELEMENTS, check_choice
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.training.datasets import IN_MEMORY
@@ -36,6 +38,11 @@ from taggernet.training.datasets import IN_MEMORY
 ENDINGS = (".npz", ".npy", ".h5", ".hdf5")
 FEWEST = 20
 HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
+ScaleBy = Literal["element", "array", "none"]
+MOST_UNITS = 10_000
+"""Elements that may have units of their own: they are kept in config.json."""
+NOISE, V_START, V_RATE = 0.3, 1.0, 10.0
+"""Real: noise in standard deviations, v at the start as a share of the variance, and its rate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +69,8 @@ def choices(config: Config) -> str:
     """The inferred settings, in one line."""
     model, adam = config.model, config.optimiser
     units = "" if (model.offset, model.scale) == (0, 1) else f"x scaled as (x - {model.offset:g}) / {model.scale:g}, "
+    if model.offsets:
+        units = "each element of x scaled to mean 0 and deviation 1, "
     conv = f"convolutions {'-'.join(map(str, model.conv_channels))}, " if model.mapping == "conv" else ""
     return (
         f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
@@ -94,34 +103,40 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_a
     return Found(name, own, found)
 
 
-def config_for(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Config:
+def config_for(
+    data: str | PathLike[str] | Scenes,
+    kind: str | None = None,
+    channels_axis: str | None = None,
+    scale_by: ScaleBy | None = None,
+) -> Config:
     """A configuration for your own data; change fields with ``dataclasses.replace`` and pass it to ``train``."""
-    return configure(look(data, kind, channels_axis))
+    return configure(look(data, kind, channels_axis), scale_by)
 
 
-def configure(found: Found) -> Config:
+def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
     """Apply the rules listed at the top of this module."""
     data, s = found.data, found.survey
     n, elements = len(data), data.elements
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
     train = n - 2 * held_out
-    batch = min(100, max(10, train // 10))
-    updates = min(50_000, max(2_000, 100 * train // batch))
-    widths, classes = _widths(elements, n), _classes(data.classes)
+    batch = min(50, max(10, train // 10))
+    updates = min(20_000, max(3_000, 50 * train // batch))
+    widths, classes = _widths(elements), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
-    model = model_for(s, data.shape, widths, classes, data.channels)
+    model = model_for(s, data.shape, widths, classes, scale_by, data.channels)
     model = replace(model, channels_first=data.axis == "first" and data.channels > 1)
     return Config(
         recipe=Path(found.name).name,
         model=model,
         data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out, channels_axis=data.axis),
         optimiser=OptimiserConfig(
-            lr=2e-3 if widths[0] <= 500 else 1e-3,
+            lr=5e-3 if widths[0] <= 200 else 2e-3,
             batch=batch,
             updates=updates,
             schedule="cosine",
             warmup=updates // 40,
             clip=1.0,
+            v_rate=V_RATE if s.kind == "real" else 1.0,
             patience=4,
         ),
         runtime=RuntimeConfig(evaluate_every=updates // 20, checkpoint_every=updates // 10),
@@ -133,23 +148,55 @@ def configure(found: Found) -> Config:
 
 
 def model_for(
-    s: Survey, shape: tuple[int, ...], widths: tuple[int, ...], classes: int, channels: int = 1
+    s: Survey,
+    shape: tuple[int, ...],
+    widths: tuple[int, ...],
+    classes: int,
+    scale_by: ScaleBy | None = None,
+    channels: int = 1,
 ) -> TaggerConfig:
-    """The model for data of this kind and range."""
+    """The model for data of this kind and spread."""
     base = TaggerConfig(
         shape, s.kind, widths, classes, norm="layer", noise=0.2, mean=min(1.0, max(0.0, s.mean)), channels=channels
     )
     if s.kind != "real":
+        if scale_by not in (None, "none"):
+            raise ValueError(f"scale_by={scale_by!r} was given, but x is {s.kind} and is not scaled: leave it out")
         return base
-    if s.low >= 0 and s.high <= 1:
-        noise = float(f"{0.6 * s.deviation:.3g}")
-        return replace(base, noise=noise, v_start=max(1e-4, s.deviation**2 / 4))
-    return replace(base, noise=0.6, mean=0.0, v_start=0.25, offset=s.mean, scale=s.deviation)
+    spread, mean = (s.deviation, s.mean) if scale_by == "none" else (1.0, 0.0)
+    return replace(
+        base,
+        norm="batch",
+        noise=float(f"{NOISE * spread:.3g}"),
+        mean=mean,
+        v_start=max(1e-6, V_START * spread**2),
+        **_units(s, shape, scale_by),
+    )
 
 
-def _widths(elements: int, n: int) -> tuple[int, ...]:
-    widest = min(5 * elements, 10 * math.isqrt(n), 3000)
-    return tuple(max(8, 8 * round(widest / share / 8)) for share in (1, 2, 4))
+def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[str, Any]:
+    """Offset and scale, so that results do not depend on the user's units."""
+    check_choice("scale_by", scale_by or "array", get_args(ScaleBy))
+    if scale_by is None:
+        scale_by = "element" if len(shape) == 1 and s.means.size <= MOST_UNITS else "array"
+    if scale_by == "none":
+        return {}
+    if scale_by == "array":
+        return {"offset": s.mean, "scale": s.deviation}
+    if s.means.size > MOST_UNITS:
+        raise ValueError(
+            f"scale_by='element' was given, but a scene has {s.means.size:,} elements, more than {MOST_UNITS:,}: "
+            "scale x yourself, or choose 'array'"
+        )
+    # An element that never changes keeps its unit.
+    still = s.deviations <= 1e-7 * (abs(s.means) + s.deviations.max())
+    scales = np.where(still, 1.0, s.deviations)
+    return {"offsets": tuple(s.means.tolist()), "scales": tuple(scales.tolist())}
+
+
+def _widths(elements: int) -> tuple[int, ...]:
+    widest = min(1_024, max(64, 8 * round(math.sqrt(elements))))
+    return tuple(widest // share for share in (1, 2, 4))
 
 
 def _classes(classes: Array | None) -> int:

@@ -70,8 +70,8 @@ class Objective(nn.Module):
         self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
         self.class_agreement, self.mixed_groups = class_agreement, mixed_groups
         powers = [discount**i for i in reversed(range(iterations))]
-        self.shares = [power / sum(powers) for power in powers]
-        """Weight of each iteration in the denoising cost; equal without a discount."""
+        self.shares: list[float | Tensor] = [power / sum(powers) for power in powers]
+        """Weight of each iteration in the denoising cost; equal without a discount. Tensors (S,): one per seed."""
 
     def forward(self, batch: Batch, noise: Key, masks: Key, first: int = 0) -> Costs:
         """``first`` is the index of the batch's first scene in the global batch."""

@@ -1,0 +1,144 @@
+"""How well do the defaults group data that are not the paper's? AMI of Tagger and of classical methods, twelve kinds.
+
+    python benchmarks/own_data.py [--kinds grey tones] [--seeds 3] [--only tagger|classical] [--out results/own_data]
+
+Tagger is trained as ``taggernet train FILE`` does it: a few settings shortly, then the one with the best score in full,
+all seeds at once. AMI is on held-out test scenes, with frozen statistics. The true groups only give K, as they do for a
+user's file. Beside it stand the AMI of each trial on validation, which the choice does not see, and Spearman's rank
+correlation of the two.
+
+The classical methods (benchmarks/classical.py) are given K and choose their settings by the true groups of validation
+scenes. Spoken digits are left out unless TAGGERNET_FSDD names a folder with fsdd.npz (see benchmarks/own_data_sets.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+from scipy.stats import spearmanr
+
+from classical import METHODS, ami, best
+from own_data_sets import KINDS, make
+from taggernet.config.run import Config
+from taggernet.data import Scenes
+from taggernet.evaluation import evaluate_weights
+from taggernet.fileio import write_json
+from taggernet.tagger import Tagger
+from taggernet.training import datasets, train_to_end
+from taggernet.training.auto_config import config_for
+from taggernet.training.log import environment
+from taggernet.training.tune import UPDATES, Trial, setting, tune
+
+SCENES = 3_000
+"""Of every kind; a tenth each is held out for validation and test."""
+TUNED_ON = 100
+"""Validation scenes by which classical methods choose their settings."""
+Record = dict[str, Any]
+
+
+def tagger(scenes: Scenes, config: Config, pilot: int) -> Record:
+    """Tuning, the full training of the best setting, and AMI of every seed on test scenes."""
+    begin = time.monotonic()
+    trials = tune(config, scenes, updates=pilot) if pilot else []
+    chosen = trials[0].config if trials else config
+    tuned = time.monotonic()
+    run = train_to_end(chosen, scenes=scenes)
+    models = [run.model(i) for i in range(config.seeds)]
+    end = time.monotonic()
+    test, valid = (datasets.load_split(config.data, part, scenes) for part in ("test", "valid"))
+    return {
+        "ami": [ami(test, lambda x, model=model: model.group(x).labels) for model in models],
+        "valid": [ami(valid, lambda x, model=model: model.group(x).labels) for model in models],
+        "seconds_tuning": tuned - begin, "seconds_training": end - tuned, "updates": run.step,
+        "config": {**asdict(chosen), "model": {**asdict(chosen.model), "offsets": [], "scales": []}},
+        "trials": [judged(trial, valid) for trial in trials],
+    }  # fmt: skip
+
+
+def judged(trial: Trial, valid: Scenes) -> Record:
+    """What the choice saw of a setting, and the AMI that it did not see."""
+    found = evaluate_weights(
+        Tagger(trial.config.model), trial.weights, valid[:100], groups=trial.config.test_groups,
+        iterations=trial.config.test_iterations,
+    )  # fmt: skip
+    assert found.ami is not None
+    seen = {name: getattr(trial, name) for name in ("score", "agreement", "confidence", "used", "elsewhere")}
+    return {**setting(trial.config), **seen, "ami": float(found.ami[0, -1].mean())}
+
+
+def classical(scenes: Scenes, config: Config, seeds: int) -> dict[str, Record]:
+    """The methods, each with the settings that are best on validation."""
+    train, valid, test = (datasets.load_split(config.data, part, scenes) for part in ("train", "valid", "test"))
+    found = {}
+    for name in METHODS:
+        each = [best(name, train[:2_000], valid[:TUNED_ON], config.groups, seed) for seed in range(seeds)]
+        found[name] = {
+            "valid": [one[0] for one in each], "setting": [one[1] for one in each],
+            "ami": [ami(test, one[2]) for one in each],
+        }  # fmt: skip
+    return found
+
+
+def words(record: Record) -> str:
+    """What a record says, in a line."""
+    found = []
+    if "tagger" in record:
+        one = record["tagger"]
+        found.append(f"Tagger {_mean(one['ami'])} in {one['seconds_training']:.0f} s")
+        if one["trials"]:
+            ranks = spearmanr([t["score"] for t in one["trials"]], [t["ami"] for t in one["trials"]]).statistic
+            found.append(f"after {one['seconds_tuning']:.0f} s of tuning (rank correlation {ranks:.2f})")
+    found += [f"{name} {_mean(one['ami'])}" for name, one in record.get("classical", {}).items()]
+    return f"{record['kind']:15} {', '.join(found)}"
+
+
+def _mean(values: list[float]) -> str:
+    return f"{fmean(values):.3f}" + (f" +- {stdev(values):.3f}" if len(values) > 1 else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--only", choices=("tagger", "classical"), help="leave out the other; its record stays")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--scenes", type=int, default=SCENES)
+    parser.add_argument("--updates", type=int, help="of the training; those of the defaults unless given")
+    parser.add_argument("--pilot", type=int, default=UPDATES, help="updates per setting while tuning; 0: do not tune")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--out", type=Path, help="folder for one record per kind")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    for kind in options.kinds:
+        try:
+            scenes = make(kind, options.scenes)
+        except FileNotFoundError as missing:
+            print(f"{kind}: left out, as {missing}")
+            continue
+        config = replace(config_for(scenes), seeds=options.seeds)
+        config = replace(config, runtime=replace(config.runtime, progress=False, evaluate_every=0))
+        if options.updates:
+            config = replace(config, optimiser=replace(config.optimiser, updates=options.updates, warmup=20))
+        record: Record = {"kind": kind, "what": KINDS[kind].what, "scenes": options.scenes}
+        record |= {"threads": options.threads, "environment": environment()}
+        if options.only != "classical":
+            record["tagger"] = tagger(scenes, config, options.pilot)
+        if options.only != "tagger":
+            record["classical"] = classical(scenes, config, options.seeds)
+        if options.out:
+            options.out.mkdir(parents=True, exist_ok=True)
+            path = options.out / f"{kind}.json"
+            before = json.loads(path.read_text("utf-8")) if path.exists() else {}
+            record = before | record
+            write_json(path, record)
+        print(words(record), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Write the table of docs/what-makes-groups-form.md from the records under results/own_data/.
+
+    python docs/own_data_table.py
+
+The records come from benchmarks/own_data.py.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = "docs/what-makes-groups-form.md"
+
+
+def records() -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted((ROOT / "results" / "own_data").glob("*.json"))]
+
+
+def own_data() -> str:
+    """A row per kind: Tagger's AMI, and the classical method that was best on validation."""
+    lines = ["| data | Tagger | updates, tuning trials | best classical method |", "|---|---|---|---|"]
+    for record in records():
+        lines.append(f"| {record['what']} | {_tagger(record)} | {_classical(record)} |")
+    return "\n".join(lines)
+
+
+def _tagger(record: dict[str, Any]) -> str:
+    found = record.get("tagger")
+    if not found:
+        return "- | -"
+    return f"{_mean(found['ami'])} | {found['updates']:,}, {len(found['trials']) or 'none'}"
+
+
+def _classical(record: dict[str, Any]) -> str:
+    methods = record.get("classical")
+    if not methods:
+        return "-"
+    name = max(methods, key=lambda one: fmean(methods[one]["valid"]))
+    return f"{name} {_mean(methods[name]['ami'])}"
+
+
+def _mean(values: list[float]) -> str:
+    return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def filled(page: str) -> str:
+    """The page with its table renewed."""
+    replaced = runpy.run_path(str(ROOT / "docs" / "results_tables.py"))["replaced"]
+    found: str = replaced(page, {"own-data": own_data()}, PAGE)
+    return found
+
+
+if __name__ == "__main__":
+    (ROOT / PAGE).write_text(filled((ROOT / PAGE).read_text()))

@@ -1,0 +1,219 @@
+"""Settings for your own data, found without the true groups: a few short trainings, then the best setting in full.
+
+# S settings, in the place of seeds
+
+Settings that differ in numbers alone (noise, learning rate, v and its rate) are trained as one stack of models, like
+seeds; those that differ in norm or widths are stacks of their own. The best is the one with the highest
+``GroupingReport.score``: docs/what-makes-groups-form.md shows how well that ranks settings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from taggernet.config.run import Config
+from taggernet.data import Scenes
+from taggernet.data.lazy import LazyRows
+from taggernet.fileio import make_folder, write_json
+from taggernet.grouping_report import grouping_report
+from taggernet.nets.norm import NormKind
+from taggernet.rng import Key
+from taggernet.tagger import Tagger
+from taggernet.tagger_parts import corruption_for, likelihood_for
+from taggernet.training import datasets
+from taggernet.training.adam import TrainState, by_seed
+from taggernet.training.auto_config import ScaleBy, choices, config_for
+from taggernet.training.distributed import in_bfloat16, pick_device
+from taggernet.training.objective import Objective
+from taggernet.training.seeds import initial_weights
+from taggernet.training.sources import Part
+from taggernet.training.step import Update
+from taggernet.training.update_loop import UpdateLoop
+
+UPDATES, SCENES, STARTS = 400, 100, 2
+"""Of each setting; validation scenes and random starts that it is judged by."""
+NOISES = {"real": (0.5, 1.0, 2.0), "binary": (0.5, 1.0, 1.5)}
+"""Shares of the default noise that are tried."""
+WIDE_AND_NOISY = 4, 5
+"""Real: where objects only differ in what the noise hides, much noise and a wide network are needed, together."""
+FEWEST = 20
+"""Validation scenes from which on settings can be told apart."""
+FILE = "tuning.json"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting after a short training."""
+
+    config: Config
+    """With the number of updates of the full training."""
+    score: float
+    agreement: float
+    confidence: float
+    used: float
+    elsewhere: float
+    """As in ``GroupingReport``."""
+    weights: dict[str, Tensor]
+    """(1, ...), after the short training."""
+
+
+def candidates(config: Config, default: Config | None = None) -> list[Config]:
+    """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
+    model, default = config.model, default or config
+    found = [config]
+    if model.kind in NOISES and _is_free("noise", config, default):
+        others = [model.noise * share for share in NOISES[model.kind] if share != 1]
+        found += [replace(config, model=replace(model, noise=noise)) for noise in others]
+    if _is_free("norm", config, default):
+        other: NormKind = "layer" if model.norm == "batch" else "batch"
+        found.append(replace(config, model=replace(model, norm=other)))
+    if _is_free("widths", config, default):
+        found.append(replace(config, model=replace(model, widths=tuple(2 * width for width in model.widths))))
+        if model.kind == "real" and _is_free("noise", config, default):
+            wide, noisy = WIDE_AND_NOISY
+            widths = tuple(wide * width for width in model.widths)
+            found.append(replace(config, model=replace(model, widths=widths, noise=noisy * model.noise)))
+    return found
+
+
+def _is_free(name: str, config: Config, default: Config) -> bool:
+    """Whether a field of the model was not asked for: it is what it would be by default."""
+    return bool(getattr(config.model, name) == getattr(default.model, name))
+
+
+def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Config:
+    """The configuration of a run on a user's file with the best of a few settings, as chosen when the run was new.
+
+    Unchanged for a run that was begun without, and where tuning does not pay: in a training that is short beside it,
+    with one group, with few validation scenes, from trained weights, or in a job of several processes.
+    """
+    known, short = (folder / FILE).is_file(), config.optimiser.updates < 5 * UPDATES
+    if (
+        short or config.test_groups < 2 or config.start_from or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    ) and not known:
+        return config
+    default = config_for(config.data.name, config.model.kind, config.data.channels_axis, scale_by)
+    if known:
+        return _chosen_before(folder / FILE, config, default)
+    if (folder / "config.json").exists() or min(config.data.valid, default.data.valid) < FEWEST:
+        return config
+    count = len(candidates(config, default))
+    print(f"tuning: {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
+    trials = tune(config, default=default, updates=UPDATES)
+    write_trials(folder, trials)
+    print(f"chosen: {choices(trials[0].config)} (score {trials[0].score:.2f}, see {folder / FILE})", flush=True)
+    return trials[0].config
+
+
+def tune(
+    config: Config, scenes: Scenes | None = None, *, default: Config | None = None, updates: int = UPDATES
+) -> list[Trial]:
+    """Try the ``candidates`` for this many updates each, the best first; ``scenes`` are your own, as for ``train``."""
+    device = pick_device(config.runtime.device)
+    train = datasets.training_set(config, scenes)
+    valid = datasets.load_split(config.data, "valid", scenes)[:SCENES]
+    if len(valid) < 2:
+        raise ValueError(f"tuning needs validation scenes, but there are {len(valid)}: give more scenes, or --no-tune")
+    stacks: dict[tuple[object, ...], list[Config]] = {}
+    for candidate in candidates(config, default):
+        stacks.setdefault((candidate.model.norm, candidate.model.widths), []).append(candidate)
+    trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
+    return sorted(trials, key=lambda trial: -trial.score)
+
+
+# --- in a run's folder --------------------------------------------------------------------------------------------
+
+
+def setting(config: Config) -> dict[str, Any]:
+    """What candidates differ in."""
+    return {"noise": config.model.noise, "norm": config.model.norm, "widths": list(config.model.widths)}
+
+
+def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
+    """All trials, the best first, into tuning.json."""
+    make_folder(folder)
+    judged = ("score", "agreement", "confidence", "used", "elsewhere")
+    rows = [
+        {**setting(trial.config), **{name: round(getattr(trial, name), 4) for name in judged}, "chosen": trial is best}
+        for best in trials[:1]
+        for trial in trials
+    ]
+    write_json(folder / FILE, rows)
+
+
+def _chosen_before(path: Path, config: Config, default: Config) -> Config:
+    """The configuration with what tuning.json says was chosen; what was asked for stays."""
+    try:
+        best = json.loads(path.read_text("utf-8"))[0]
+        chosen = {"noise": best["noise"], "norm": best["norm"], "widths": tuple(best["widths"])}
+        free = {name: value for name, value in chosen.items() if _is_free(name, config, default)}
+        return replace(config, model=replace(config.model, **free))
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
+
+
+# --- training -----------------------------------------------------------------------------------------------------
+
+
+class Stack(UpdateLoop):
+    """Settings that differ in numbers alone, in training."""
+
+    def __init__(
+        self, settings: Sequence[Config], train: Scenes | LazyRows, device: torch.device, updates: int
+    ) -> None:
+        self.settings = settings
+        config, seeds = settings[0], [one.first_seed for one in settings]
+
+        def column(values: list[float]) -> Tensor:
+            return torch.tensor(values, device=device)
+
+        self.model = Tagger(config.model).to(device)
+        self.model.use_kernels(config.runtime.kernels)
+        noise = column([one.model.noise for one in settings])
+        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
+        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
+        weights = initial_weights(config.model, seeds, device)
+        weights["w"] = by_seed(column([math.sinh(math.log(one.model.v_start)) for one in settings]), weights["w"])
+        adam = replace(config.optimiser, updates=updates, warmup=updates // 40)
+        part = Part.of(adam.batch)
+        update = Update(
+            Objective(self.model, config.groups, config.iterations, discount=config.discount),
+            datasets.source(replace(config, class_cost=0.0), device, seeds, part, train),
+            TrainState.fresh(weights, ema=False),
+            adam,
+            Key.of(seeds, device),
+            part,
+            half=in_bfloat16(config.precision, device),
+        )
+        rate = column([one.optimiser.lr / adam.lr for one in settings])
+        v_rate = rate * column([one.optimiser.v_rate for one in settings])
+        update.adam.rates = [by_seed(v_rate if name == "w" else rate, w) for name, w in weights.items()]
+        runtime = replace(config.runtime, log_every=updates, evaluate_every=0, checkpoint_every=0)
+        super().__init__(update, adam, runtime, seeds)
+
+    def trials(self, valid: Scenes) -> list[Trial]:
+        """Train all, then judge their groups of the validation scenes."""
+        self.run_updates()
+        if not self.finished:
+            raise KeyboardInterrupt
+        config, weights = self.settings[0], self.update.current_state().weights
+        report = grouping_report(
+            self.model, weights, valid, groups=config.test_groups, iterations=config.test_iterations,
+            batch=config.evaluation_batch, starts=STARTS,
+        )  # fmt: skip
+        judged = zip(
+            report.score, report.agreement, report.confidence, report.used, report.elsewhere, strict=True
+        )  # fmt: skip
+        return [
+            Trial(one, *numbers, {name: w[s : s + 1].detach() for name, w in weights.items()})
+            for s, (one, numbers) in enumerate(zip(self.settings, judged, strict=True))
+        ]

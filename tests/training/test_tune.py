@@ -1,0 +1,97 @@
+"""Settings tried at once: each trained as it would be alone, ranked without the truth, and remembered."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from own_files import sensors, short, write
+
+import taggernet as tn
+from taggernet.cli import main
+from taggernet.config.run import Config
+from taggernet.data import Scenes
+from taggernet.training import datasets, tune
+from taggernet.training.auto_config import config_for
+
+CPU = torch.device("cpu")
+
+
+def own(kind: str) -> tuple[Scenes, Config]:
+    arrays = sensors()
+    scenes = Scenes.of(arrays["x"]) if kind == "real" else Scenes.of((arrays["x"] > 105).astype(np.uint8))
+    config = short(config_for(scenes), updates=4)
+    return scenes, replace(config, model=replace(config.model, widths=(12, 6)), groups=2, test_groups=2)
+
+
+@pytest.mark.parametrize("kind", ["real", "binary"])
+def test_a_setting_in_a_stack_is_trained_as_it_is_alone(kind: str) -> None:
+    scenes, config = own(kind)
+    settings = [config, replace(config, model=replace(config.model, noise=0.35, v_start=0.1))]
+    settings.append(replace(config, optimiser=replace(config.optimiser, lr=3e-3, v_rate=5.0)))
+    stack = tune.Stack(settings, datasets.training_set(config, scenes), CPU, updates=4)
+    stack.run_updates()
+    together = stack.update.current_state().weights
+    for i, setting in enumerate(settings):
+        for name, weight in tn.train(setting, scenes=scenes).weights.items():
+            torch.testing.assert_close(together[name][i : i + 1], weight, rtol=1e-2, atol=1e-4)
+
+
+def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
+    arrays, (_, config) = sensors(), own("real")
+    found = [tune.tune(config, Scenes.of(arrays["x"], groups), updates=3) for groups in (None, arrays["groups"])]
+    for trials in found:
+        scores = [trial.score for trial in trials]
+        assert scores == sorted(scores, reverse=True)
+        assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
+    assert {trial.config.model.norm for trial in found[0]} == {"batch", "layer"}
+    assert len({trial.config.model.noise for trial in found[0]}) == len(tune.NOISES["real"]) + 1
+
+
+def test_what_was_asked_for_is_not_varied() -> None:
+    _, config = own("real")
+    asked = replace(config, model=replace(config.model, noise=0.123, widths=(20, 10)))
+    tried = tune.candidates(asked, default=config)
+    assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
+    assert [c.model.norm for c in tried] == ["batch", "layer"]
+
+
+def test_the_command_tunes_once_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tune, "UPDATES", 2)
+    monkeypatch.setattr(tune, "FEWEST", 2)
+    path, run = write(tmp_path / "my.npz", sensors()), tmp_path / "run"
+    words = ["train", str(path), "--out", str(run), "--batch", "8", "--device", "cpu", "--no-progress"]
+    assert main([*words, "--updates", "10", "--widths", "12", "6"]) == 0
+    shown = capsys.readouterr().out
+    assert "tuning: 4 settings, 2 updates each" in shown
+    assert "chosen: " in shown
+    rows: list[dict[str, Any]] = json.loads((run / "tuning.json").read_text())
+    assert [row["chosen"] for row in rows] == [True, False, False, False]
+    model = json.loads((run / "config.json").read_text())["model"]
+    assert {name: model[name] for name in ("noise", "norm", "widths")} == {
+        name: rows[0][name] for name in ("noise", "norm", "widths")
+    }
+    assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0
+    assert "tuning:" not in capsys.readouterr().out, "what was chosen is kept"
+    (run / "tuning.json").write_text("[]")
+    assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 2
+    assert "is not what tuning wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--no-tune"], ["--groups", "1", "--test-groups", "1"], ["--updates", "9"]])
+def test_no_tuning_where_it_was_not_wanted_or_does_not_pay(
+    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tune, "UPDATES", 2)
+    monkeypatch.setattr(tune, "FEWEST", 2)
+    path = write(tmp_path / "my.npz", sensors())
+    words = ["train", str(path), "--out", str(tmp_path / "run"), "--batch", "8", "--device", "cpu", "--no-progress"]
+    assert main([*words, "--updates", "10", "--widths", "12", "6", *more]) == 0
+    assert not (tmp_path / "run" / "tuning.json").exists()
