@@ -5,14 +5,45 @@ export const results = []
 export const files = {}
 let running = Promise.resolve()
 
+/** Timers that pass when they are told to, as those of node's context.mock. */
+class Timers {
+  /** @type {Map<number, { due: number, call: () => void }>} */
+  waiting = new Map()
+  now = 0
+  real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
+
+  enable() {
+    globalThis.setTimeout = (call, delay = 0) => {
+      const id = this.waiting.size + 1 + this.now * 1000
+      this.waiting.set(id, { due: this.now + delay, call })
+      return id
+    }
+    globalThis.clearTimeout = (id) => this.waiting.delete(id)
+  }
+
+  tick(time) {
+    this.now += time
+    for (const [id, { due, call }] of [...this.waiting]) {
+      if (due <= this.now && this.waiting.delete(id)) call()
+    }
+  }
+
+  restore() {
+    Object.assign(globalThis, this.real)
+  }
+}
+
 /** Tests run one after the other; `finished` waits for those that were declared. */
 export function test(name, body) {
   running = running.then(async () => {
+    const timers = new Timers()
     try {
-      await body()
+      await body({ mock: { timers } })
       results.push({ name, problem: null })
     } catch (error) {
       results.push({ name, problem: String(error?.stack ?? error) })
+    } finally {
+      timers.restore()
     }
   })
 }
