@@ -134,7 +134,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "scenes of objects": (lambda: scenes(x=[[None]]), TypeError, "x has dtype object, expected numbers"),
     "an unknown kind": (lambda: scenes(kind="ternary"), ValueError, "kind='ternary' is not known: choose one of"),
     "groups of another shape": (
-        lambda: scenes(groups=np.ones((3, 2), int)), ValueError, "one group number per element",
+        lambda: scenes(groups=np.ones((3, 2), int)), ValueError, "one group number per position",
     ),
     "negative groups": (lambda: scenes(groups=-np.ones((3, 3), int)), ValueError, "groups holds -1, expected 0"),
     "fractional groups": (lambda: scenes(groups=np.ones((3, 3))), TypeError, "groups has dtype float64, expected int"),
