@@ -280,7 +280,7 @@ def test_weights_that_are_not_finite(saved: Path, bad: float) -> None:
 def test_a_model_with_another_mapping_is_not_saved_as_a_ladder(tmp_path: Path) -> None:
     """The card only describes the mappings of the package, so such a folder could not be read back."""
     model = Tagger(TaggerConfig(shape=(6,), widths=(5, 3)), MLPMapping(6, (8,)))
-    with pytest.raises(TypeError, match="is a MLPMapping, but a model card only describes the package.s own"):
+    with pytest.raises(TypeError, match="is a MLPMapping, but a model card only describes the package's own"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
