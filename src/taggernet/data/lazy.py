@@ -21,7 +21,8 @@ import numpy as np
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice
 from taggernet.data import files
-from taggernet.data.scenes import KINDS, Axis, Kind, Scenes, channels_axis_of, channels_last, load_with_axis
+from taggernet.data.checks import KINDS, Kind
+from taggernet.data.scenes import Axis, Scenes, channels_axis_of, channels_last, load_with_axis
 
 _CHUNK = 1 << 22  # elements looked at in one go
 

@@ -22,23 +22,17 @@ from typing import Any, Literal, cast
 import numpy as np
 import torch
 
-from taggernet.arrays import Array, check_dense_tensor, check_unmasked
+from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
 from taggernet.data import files
+from taggernet.data.checks import Kind, as_array, check_classes, check_detail, check_groups, check_x
 from taggernet.rng import Key
 
-Kind = Literal["binary", "real", "categorical"]
-KINDS: tuple[Kind, ...] = ("binary", "real", "categorical")
-"""categorical: one-hot channels."""
 Axis = Literal["none", "first", "last"]
 AXES: tuple[Axis, ...] = ("none", "first", "last")
 """Which dimension of a scene, if any, is that of channels: they share the mask of their position."""
 COLOURS = 3
 """A dimension of this size is taken for that of channels if scenes have two more."""
-
-_MOST_ELEMENTS = 1 << 32
-_MOST_CLASSES = 2**31 - 1
-_CHUNK = 1 << 22  # elements looked at in one go, so that checking a memory-mapped file needs little memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +64,17 @@ class Scenes:
         ``channels_axis`` says where the channels of x are: 'first' (n, C, *shape), 'last' (n, *shape, C) or 'none';
         unless given it is inferred from the shapes of x and groups (``channels_axis_of``).
         """
-        array = _as_array("x", x)
-        true = None if groups is None else _as_array("groups", groups)
+        array = as_array("x", x)
+        true = None if groups is None else as_array("groups", groups)
         axis = channels_axis_of(array.shape, None if true is None else true.shape, channels_axis)
         channels = 1 if axis == "none" else array.shape[1 if axis == "first" else -1]
-        values, found = _check_x(channels_last(array, axis), kind, channels)
+        values, found = check_x(channels_last(array, axis), kind, channels)
         return cls(
             x=values,
-            groups=None if true is None else _check_groups(true, values.shape[: -1 if channels > 1 else None]),
-            classes=None if classes is None else _check_classes(classes, len(values)),
+            groups=None if true is None else check_groups(true, values.shape[: -1 if channels > 1 else None]),
+            classes=None if classes is None else check_classes(classes, len(values)),
             kind=found,
-            details={name: _check_detail(name, value, len(values)) for name, value in (details or {}).items()},
+            details={name: check_detail(name, value, len(values)) for name, value in (details or {}).items()},
             channels=channels,
         )
 
@@ -160,7 +154,7 @@ def load_with_axis(
 
 def infer_kind(x: object) -> Kind:
     """'binary' if every value is 0 or 1, otherwise 'real'."""
-    return _check_x(_as_array("x", x), None)[1]
+    return check_x(as_array("x", x), None)[1]
 
 
 def channels_axis_of(shape: tuple[int, ...], groups: tuple[int, ...] | None = None, given: str | None = None) -> Axis:
@@ -198,7 +192,7 @@ def labelled_subset(classes: object, count: int, seed: int = 0, n_classes: int =
     check_count("n_classes", n_classes, low=1)
     check_count("count", count, low=1)
     array = np.asarray(classes)
-    first = _check_classes(array, len(array) if array.ndim else 0).reshape(len(array), -1)[:, 0]
+    first = check_classes(array, len(array) if array.ndim else 0).reshape(len(array), -1)[:, 0]
     if count % n_classes:
         raise ValueError(
             f"count={count} cannot be shared equally by {n_classes} classes: choose a multiple of {n_classes}"
@@ -229,105 +223,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def check_scene_count(n: object, size: object) -> int:
-    """How many scenes of size x size to make, such that they fit a memory; a run that wants more draws them fresh."""
-    count = check_count("n", n, low=1)
-    most = _MOST_ELEMENTS // (size * size if isinstance(size, int) and size > 0 else 1)
-    if count > most:
-        raise ValueError(f"n={count:,} scenes of this size need too much memory: make at most {most:,} at a time")
-    return count
-
-
-def _as_array(name: str, value: object) -> Array:
-    """numpy's view of a user's array, tensor or nested list."""
-    if isinstance(value, torch.Tensor):
-        value = check_dense_tensor(name, value).detach().cpu()
-        value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has no bfloat16
-        value = value.float() if value.dtype.itemsize == 1 and value.is_floating_point() else value  # nor float8
-        return value.numpy()
-    check_unmasked(name, value)
-    try:
-        array = np.asanyarray(value)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} could not be read as an array ({error}): pass one array in which every scene has the same shape"
-        ) from None
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} has dtype {array.dtype}, expected numbers (bool, integer or float): "
-            f"convert it first, e.g. with {name}.astype('float32')"
-        )
-    return array
-
-
-def _check_x(array: Array, kind: str | None, channels: int = 1) -> tuple[Array, Kind]:
-    if kind is not None:
-        check_choice("kind", kind, KINDS)
-    if array.ndim < 2:
-        raise ValueError(
-            f"x has shape {array.shape}, expected (n, ...) with one scene per row: for a single scene pass x[None]"
-        )
-    if array.size == 0:
-        raise ValueError(f"x is empty (shape {array.shape}): pass at least one scene with at least one element")
-    binary, one_hot = True, channels > 1
-    rows = max(1, _CHUNK // (array.size // len(array)))
-    for begin in range(0, len(array), rows):
-        part = array[begin : begin + rows]
-        if array.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                finite = np.isfinite(part.astype(np.float32)).reshape(len(part), -1).all(1)
-            if not finite.all():
-                raise ValueError(
-                    f"x holds NaN, infinity or a value too large (scene {begin + int(finite.argmin())}), "
-                    f"expected finite numbers: drop or fill such scenes first"
-                )
-        binary = binary and bool(((part == 0) | (part == 1)).all())
-        one_hot = one_hot and binary and bool((part.sum(-1, dtype=np.float64) == 1).all())
-    if kind == "categorical" and not one_hot:
-        raise ValueError(
-            f"kind='categorical' was given, but x of shape {array.shape} is not one-hot: give one channel per state, "
-            "e.g. numpy.eye(states)[x], with channels_axis='last'"
-        )
-    if kind == "binary" and not binary:
-        raise ValueError(
-            "kind='binary' was given, but x holds values other than 0 and 1: threshold x first, or pass kind='real'"
-        )
-    found: Kind = "real" if kind == "real" or not binary else "categorical" if one_hot and kind is None else "binary"
-    found = "categorical" if kind == "categorical" else found
-    return array.astype(np.float32 if found == "real" else np.uint8, copy=False), found
-
-
-def _check_groups(groups: object, shape: tuple[int, ...]) -> Array:
-    array = _as_array("groups", groups)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1")
-    if array.shape != shape:
-        raise ValueError(f"groups has shape {array.shape}, but x has {shape}: pass one group number per position of x")
-    if array.min() < 0:
-        raise ValueError(f"groups holds {array.min()}, expected 0 (unscored) or more: number the groups from 1")
-    return array
-
-
-def _check_classes(classes: object, n: int) -> Array:
-    array = _as_array("classes", classes)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"classes has dtype {array.dtype}, expected integers: number the classes from 0")
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(f"classes has shape {array.shape}, expected (n,) or (n, c): pass one row per scene")
-    if len(array) != n:
-        raise ValueError(f"classes has {len(array)} rows, but x has {n} scenes: pass one row per scene")
-    if array.min() < -1 or array.max() > _MOST_CLASSES:
-        odd = array.min() if array.min() < -1 else array.max()
-        raise ValueError(
-            f"classes holds {odd}, expected 0 or more, or -1 for a scene without a label: number the classes from 0"
-        )
-    return array.astype(np.int64, copy=False)
-
-
-def _check_detail(name: str, value: object, n: int) -> Array:
-    array = _as_array(name, value)
-    if array.ndim < 1 or len(array) != n:
-        raise ValueError(f"detail {name!r} has shape {array.shape}, but there are {n} scenes: one row per scene")
-    return array

@@ -20,7 +20,8 @@ from torch import Tensor
 
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
-from taggernet.data.scenes import Scenes, check_scene_count, one_thread
+from taggernet.data.checks import check_scene_count
+from taggernet.data.scenes import Scenes, one_thread
 from taggernet.data.shapes import SPLITS
 from taggernet.data.stencils import Stencils, fill, owners
 from taggernet.data.textures import texture_bank

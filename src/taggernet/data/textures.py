@@ -25,8 +25,9 @@ from torch.nn.functional import pad
 
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
+from taggernet.data.checks import check_scene_count
 from taggernet.data.mnist import mnist
-from taggernet.data.scenes import Scenes, check_scene_count, one_thread
+from taggernet.data.scenes import Scenes, one_thread
 from taggernet.rng import Key
 
 Depth = Literal["up-left", "random"]
