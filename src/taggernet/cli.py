@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import difflib
 import io
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union, get_type_hints
 
@@ -21,9 +20,8 @@ import tyro
 
 from taggernet._version import __version__
 from taggernet.cli_options import Data, Demo, Evaluate, Explore, Export, Group, Report, Train
-from taggernet.config.run import Config
+from taggernet.cli_train import is_first_process, list_recipes, train, train_options
 from taggernet.errors import describe_error, one_line_warnings
-from taggernet.recipes import RECIPES, recipe, summary
 
 INTERRUPTED = 130
 DESCRIPTION = """Tagger: unsupervised perceptual grouping. Each command has --help.
@@ -61,8 +59,8 @@ def _dispatch(args: list[str]) -> None:
     if command not in (*COMMANDS, "-h", "--help"):
         raise ValueError(f"there is no command {command!r}: choose one of {', '.join(COMMANDS)}")
     if command == "train" and (not rest or rest[0] in ("-h", "--help")):
-        return _list_recipes()
-    options = _train_options(rest[0], rest[1:]) if command == "train" else _parse(args or ["--help"])
+        return list_recipes()
+    options = train_options(rest[0], rest[1:], _parse) if command == "train" else _parse(args or ["--help"])
     return COMMANDS[command][1](options)
 
 
@@ -129,91 +127,7 @@ def _option_names(kind: Any) -> Iterator[str]:
             yield f"--{name.replace('_', '-')}"
 
 
-# --- train --------------------------------------------------------------------------------------------------------
-
-
-def _list_recipes() -> None:
-    print("usage: taggernet train RECIPE|FILE [--out RUN] [--option value ...]\n")
-    print("FILE is a .npz, .npy or .h5 file of your own with x (n, ...) and optionally groups and classes.\n\nrecipes:")
-    for name in RECIPES:
-        print(f"  {name:<33} {summary(name)}")
-    print("\nAll options with their defaults: taggernet train RECIPE|FILE --help")
-
-
-def _train_options(source: str, args: list[str]) -> Train:
-    """The options of train, whose defaults are those of the recipe or follow from the user's file."""
-
-    def parse(config: Config) -> Train:
-        words, out = ["train", source, *args], Path("runs") / Path(source).stem
-        options: Train = _parse(words, Train(source, out, config))
-        return _finetuned(options, config, words) if options.finetune else options
-
-    if source not in RECIPES and _is_file_name(source):
-        return _options_for_file(source, parse)
-    options = parse(recipe(source))
-    if options.scale_by is not None:
-        raise ValueError(f"--scale-by is for a file of your own; the recipe {source} has units of its own")
-    return options
-
-
-def _finetuned(options: Train, config: Config, words: list[str]) -> Train:
-    """The options again, with defaults that follow from the model to start from."""
-    from taggernet.training.finetune import finetune
-
-    if options.config.start_from:
-        raise ValueError("--finetune and --start-from both name weights to start from: give one of them")
-    found: Train = _parse(words, Train(options.source, options.out, finetune(config, options.finetune)))
-    return found
-
-
-def _is_file_name(name: str) -> bool:
-    return name.lower().endswith((".npz", ".npy", ".h5", ".hdf5")) or Path(name).is_file()
-
-
-def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
-    """The options for a user's file; the data type and what follows from it are detected and printed."""
-    from taggernet.training import auto_config
-
-    def infer() -> Train:
-        """Parse with the defaults for what is known; units of each element are too many numbers for the help."""
-        config = auto_config.configure(found, scale_by)
-        options = parse(replace(config, model=replace(config.model, offsets=(), scales=())))
-        model = options.config.model
-        given = options.finetune or model.offsets or (model.offset, model.scale) != (0, 1)
-        if config.model.offsets and not given:
-            model = replace(model, offsets=config.model.offsets, scales=config.model.scales)
-        return replace(options, config=replace(options.config, model=model))
-
-    found, scale_by = auto_config.look(name), None
-    options = infer()
-    kind, axis, scale_by = options.config.model.kind, options.config.data.channels_axis, options.scale_by
-    if (kind, axis) != (found.survey.kind, found.data.axis):  # one was given, and the other defaults follow from it
-        found = auto_config.look(name, kind if kind != found.survey.kind else None, axis)
-        options = infer()
-    elif scale_by is not None:
-        options = infer()
-    if _is_first_process():
-        print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
-    return options
-
-
 # --- the commands -------------------------------------------------------------------------------------------------
-
-
-def _train(options: Train) -> None:
-    from taggernet.training import train_to_end
-    from taggernet.viz.terminal import show
-
-    config, own = options.config, options.source not in RECIPES
-    if own and options.tune and not options.finetune:
-        from taggernet.training.tune import tuned
-
-        config = tuned(config, options.out, options.scale_by)
-    run = train_to_end(config, options.out)
-    if run.metrics:
-        seeds = options.config.seed_list
-        show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)
-    print(f"models are in {options.out}")
 
 
 def _evaluate(options: Evaluate) -> None:
@@ -240,7 +154,7 @@ def _group(options: Group) -> None:
 
     given = {name: value for name, value in vars(options).items() if name not in ("model", "data", "out")}
     written = group_file(options.model, options.data, options.out, **given)
-    if _is_first_process():
+    if is_first_process():
         print(f"the groups are in {written}")
 
 
@@ -248,11 +162,6 @@ def _report(options: Report) -> None:
     from taggernet.training.report import write_report
 
     print(f"the report is in {write_report(options.run, data=options.data)}")
-
-
-def _is_first_process() -> bool:
-    """Of those that torchrun started."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _data(options: Data) -> None:
@@ -310,7 +219,7 @@ def _demo(options: Demo) -> None:
 
 COMMANDS: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "demo": (Demo, _demo),
-    "train": (Train, _train),
+    "train": (Train, train),
     "evaluate": (Evaluate, _evaluate),
     "group": (Group, _group),
     "report": (Report, _report),

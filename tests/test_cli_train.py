@@ -1,0 +1,82 @@
+"""taggernet train: defaults of the recipe or the file, where models go, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import TOY, status
+
+import taggernet
+from taggernet.cli import main
+from taggernet.fileio import read_json
+from taggernet.recipes import RECIPES
+
+pytestmark = pytest.mark.usefixtures("without_typecheck")
+
+
+def test_train_shows_its_figures_and_where_the_models_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    assert main(["train", "small", "--out", str(out), *TOY.split()]) == 0
+    shown = capsys.readouterr().out
+    assert "ami" in shown
+    assert "cost" in shown
+    assert f"models are in {out}" in shown
+    assert read_json(out / "config.json")["model"]["widths"] == [24, 16, 8]
+    before = (out / "metrics.jsonl").read_bytes()
+    assert main(["train", "small", "--out", str(out), *TOY.split()]) == 0, "the same command goes on, here with nothing"
+    assert (out / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "folder"), [("small", "runs/small"), ("mydata.npz", "runs/mydata")])
+def test_train_chooses_a_folder_unless_told(
+    name: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).normal(50, 10, (60, 9))
+    np.savez("mydata.npz", x=x)
+    toy = [*TOY.split()] if name == "small" else [*TOY.split(), "--offset", "50", "--scale", "8"]
+    assert main(["train", name, *toy]) == 0
+    shown = capsys.readouterr().out
+    assert f"models are in {folder}" in shown
+    assert (tmp_path / folder / "seed-0" / "model.safetensors").exists()
+    assert ("x scaled as (x - 50) / 8, K=4, widths 24-16-8, noise 0.3" in shown) == (name == "mydata.npz")
+    other = [word.replace("24", "32") for word in toy]
+    assert main(["train", name, *other]) == 2, "another configuration does not touch the run that is there"
+    assert "holds a run of another configuration" in capsys.readouterr().err
+
+
+def test_train_says_which_device_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = TOY.replace("--no-progress", "").replace("cpu", "auto" if not torch.cuda.is_available() else "cpu")
+    assert main(["train", "small", "--out", str(tmp_path), *options.split()]) == 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"1 seed of small on cpu ({torch.get_num_threads()} threads), products in float32" in shown
+
+
+@pytest.mark.parametrize("command", ["train", "train --help"])
+def test_train_lists_the_recipes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(command) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in RECIPES)
+
+
+@pytest.mark.parametrize("name", ["small", "shapes", "texture-mnist-2-labels-1k", "mydata.npz"])
+def test_help_of_train_shows_the_defaults_of_the_recipe_or_the_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("mydata.npz", x=np.random.default_rng(0).normal(50, 10, (60, 9)))
+    config = taggernet.config_for(name) if name == "mydata.npz" else RECIPES[name]()
+    assert status(["train", name, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for option, default in (
+        ("--lr FLOAT", config.optimiser.lr),
+        ("--updates INT", config.optimiser.updates),
+        ("--kind {binary,real,categorical}", config.model.kind),
+        ("--widths [INT [INT ...]]", " ".join(map(str, config.model.widths))),
+        ("--out PATH", f"runs/{Path(name).stem}"),
+    ):
+        help_text = shown.split(f" {option} ")[1].split(" --")[0]
+        assert f"(default: {default})" in help_text, option
