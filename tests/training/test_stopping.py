@@ -45,6 +45,15 @@ def test_it_is_over_when_groups_formed_and_all_is_flat(
     assert patience(n, costs, agreements, confidence).is_over == over
 
 
+def test_the_same_cut_in_every_scene_is_no_reason_to_stop() -> None:
+    for elsewhere, over in ((0.1, True), (0.9, False)):
+        found = Patience(2)
+        for _ in range(4):
+            grouping = {"agreement": [0.9], "confidence": [0.9], "used": [2.0], "elsewhere": [elsewhere]}
+            found.see([[9.0, 0.4]], grouping)
+        assert found.is_over == over
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0.2, "1 s"), (89.0, "89 s"), (100.0, "2 min"), (3600.0, "60 min"), (7200.0, "2 h"), (7900.0, "2 h 10 min")],
@@ -58,7 +67,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     """A run of 40 updates, evaluated every second, whose groups always count as formed and whose cost never falls."""
 
     def report(*args: Any, **options: Any) -> grouping_report.GroupingReport:
-        return grouping_report.GroupingReport(4, [0.9], [0.9], [2.0])
+        return grouping_report.GroupingReport(4, [0.9], [0.9], [2.0], [0.1])
 
     monkeypatch.setattr(loop, "grouping_report", report)
     found = config_for(write(tmp_path / "mine.npz", {"x": sensors()["x"]}))
