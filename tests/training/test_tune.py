@@ -46,11 +46,21 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
     arrays, (_, config) = sensors(), own("real")
     found = [tune.tune(config, Scenes.of(arrays["x"], groups), updates=3) for groups in (None, arrays["groups"])]
     for trials in found:
-        scores = [trial.score for trial in trials]
+        usual = [tune.setting(trial.config) == tune.setting(config) for trial in trials]
+        assert sum(usual) == 1
+        scores = [trial.score + tune.MARGIN * default for trial, default in zip(trials, usual, strict=True)]
         assert scores == sorted(scores, reverse=True)
         assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
     assert {trial.config.model.norm for trial in found[0]} == {"batch", "layer"}
     assert len({trial.config.model.noise for trial in found[0]}) == len(tune.NOISES["real"]) + 1
+
+
+@pytest.mark.parametrize(("scores", "first"), [((0.3, 0.35), 0), ((0.3, 0.45), 1), ((0.5, 0.1), 0)])
+def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float, float], first: int) -> None:
+    _, config = own("real")
+    settings = [config, replace(config, model=replace(config.model, noise=0.7))]
+    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, {}) for c, score in zip(settings, scores, strict=True)]
+    assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
 
 
 def test_what_was_asked_for_is_not_varied() -> None:

@@ -4,7 +4,7 @@
 
 Settings that differ in numbers alone (noise, learning rate, v and its rate) are trained as one stack of models, like
 seeds; those that differ in norm or widths are stacks of their own. The best is the one with the highest
-``GroupingReport.score``: docs/what-makes-groups-form.md shows how well that ranks settings.
+``GroupingReport.score``, the default unless another is clearly better (docs/what-makes-groups-form.md).
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ WIDE_AND_NOISY = 4, 5
 """Real: where objects only differ in what the noise hides, much noise and a wide network are needed, together."""
 FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
+MARGIN = 0.1
+"""The default is only left for a score that is higher by this much: after a short training, scores are rough."""
 FILE = "tuning.json"
 
 
@@ -127,7 +129,12 @@ def tune(
     for candidate in candidates(config, default):
         stacks.setdefault((candidate.model.norm, candidate.model.widths), []).append(candidate)
     trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
-    return sorted(trials, key=lambda trial: -trial.score)
+    return ranked(trials, setting(config))
+
+
+def ranked(trials: Sequence[Trial], default: dict[str, Any]) -> list[Trial]:
+    """The best first: by score, and the default before those that are not better by ``MARGIN``."""
+    return sorted(trials, key=lambda trial: -trial.score - MARGIN * (setting(trial.config) == default))
 
 
 # --- in a run's folder --------------------------------------------------------------------------------------------
