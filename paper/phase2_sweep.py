@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from taggernet.evaluation import evaluate_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
-from taggernet.training.adam import TrainState
+from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
@@ -100,7 +99,7 @@ class _Sweep(UpdateLoop):
         relative = [setting.get("old_rate", config.optimiser.lower_rate) for setting in each]
         old = [rate * factor for rate, factor in zip(rates, relative, strict=True)]
         update.adam.rates = [
-            _by_setting(old if name in first and first[name].shape[1:] == w.shape[1:] else rates, w)
+            by_seed(torch.tensor(old if _is_carried(first, name, w) else rates, device=device), w)
             for name, w in weights.items()
         ]
         often = max(1, config.optimiser.updates // EVALUATIONS)
@@ -128,9 +127,9 @@ class _Sweep(UpdateLoop):
         return min(float(errors[-1]) for errors in found["error"])
 
 
-def _by_setting(rates: Sequence[float], weight: Tensor) -> Tensor:
-    """(S, 1, ...), to multiply the changes of a parameter."""
-    return torch.tensor(rates, device=weight.device).reshape(-1, *[1] * (weight.ndim - 1))
+def _is_carried(first: dict[str, Tensor], name: str, weight: Tensor) -> bool:
+    """Whether a parameter comes from the first phase."""
+    return name in first and first[name].shape[1:] == weight.shape[1:]
 
 
 def ranking(record: Record) -> list[str]:

@@ -75,11 +75,8 @@ def either_on_top_table(results: Path, root: str) -> str:
     """Errors on scenes of two digits with either on top, which the paper does not have."""
     records, rows = _records(results), []
     for title, recipes, names in _methods(2):
-        there = {shorthand(n): name for n, name in zip(TABLE_LABELS, names, strict=True) if name in records}
-        if there:
-            title += links(
-                recipes, {n: f"results/table2/{results.name}/{name}.json" for n, name in there.items()}, root
-            )
+        if any(name in records for name in names):
+            title += _links(recipes, names, records, root, f"results/table2/{results.name}")
             rows.append([title, *(_counted(percent(records[n])) if n in records else DASH for n in names)])
     return "\n".join(table("Two digits, either on top: test error in percent", ["method", "50k", "1k"], rows))
 
@@ -123,10 +120,10 @@ def _errors(records: Records, root: str | None = None) -> list[str]:
     rows = []
     for digits in DIGITS:
         for title, recipes, names in _methods(digits):
-            there = {shorthand(n): name for n, name in zip(TABLE_LABELS, names, strict=True) if name in records}
+            there = any(name in records for name in names)
             if there or (root is not None and names[0] in TABLE_2):
                 if root is not None:
-                    title += links(recipes, {n: f"results/table2/{name}.json" for n, name in there.items()}, root)
+                    title += _links(recipes, names, records, root, "results/table2")
                 cells = [part for name in names for part in _cell(name, records.get(name))]
                 rows.append([f"TextureMNIST{digits}", title, *cells])
     head = ["data", "method"] + [
@@ -149,6 +146,12 @@ def _errors(records: Records, root: str | None = None) -> list[str]:
             f"(Rasmus et al.: {LADDER_ON_MNIST} %)."
         )
     return table("Table 2: test error in percent (mean ± sample standard deviation over seeds)", head, rows, note)
+
+
+def _links(recipes: str, names: Sequence[str], records: Records, root: str, place: str) -> str:
+    """To the recipe of a row and to those of its records (50k, 1k) that there are."""
+    there = [(shorthand(n), name) for n, name in zip(TABLE_LABELS, names, strict=True) if name in records]
+    return links(recipes, {n: f"{place}/{name}.json" for n, name in there}, root)
 
 
 def _methods(digits: int) -> list[tuple[str, str, list[str]]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_files import sensors, write
 
-from taggernet.data import files, lazy, load
+from taggernet.data import checks, files, load
 from taggernet.data.lazy import LazyArrays, LazyRows, open_data, survey
 from taggernet.training.auto_config import look
 
@@ -63,8 +63,8 @@ def test_a_survey_is_numpys_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     """In chunks of a few scenes as well."""
     arrays = sensors()
     x = arrays["x"]
-    for chunk in (lazy._CHUNK, 35):
-        monkeypatch.setattr(lazy, "_CHUNK", chunk)
+    for chunk in (checks._CHUNK, 35):
+        monkeypatch.setattr(checks, "_CHUNK", chunk)
         found = survey(LazyArrays(x, arrays["groups"]))
         assert (found.kind, found.low, found.high, found.groups) == ("real", x.min(), x.max(), 2)
         assert (found.mean, found.deviation) == pytest.approx((x.mean(), x.std()))

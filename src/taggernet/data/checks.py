@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -61,19 +63,15 @@ def check_x(array: Array, kind: str | None, channels: int = 1) -> tuple[Array, K
     if array.size == 0:
         raise ValueError(f"x is empty (shape {array.shape}): pass at least one scene with at least one element")
     binary, one_hot = True, channels > 1
-    rows = max(1, _CHUNK // (array.size // len(array)))
-    for begin in range(0, len(array), rows):
-        part = array[begin : begin + rows]
-        if array.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                finite = np.isfinite(part.astype(np.float32)).reshape(len(part), -1).all(1)
-            if not finite.all():
-                raise ValueError(
-                    f"x holds NaN, infinity or a value too large (scene {begin + int(finite.argmin())}), "
-                    f"expected finite numbers: drop or fill such scenes first"
-                )
-        binary = binary and bool(((part == 0) | (part == 1)).all())
-        one_hot = one_hot and binary and bool((part.sum(-1, dtype=np.float64) == 1).all())
+    for begin, part in chunks(array):
+        odd = scene_not_finite(part)
+        if odd is not None:
+            raise ValueError(
+                f"x holds NaN, infinity or a value too large (scene {begin + odd}), "
+                f"expected finite numbers: drop or fill such scenes first"
+            )
+        binary = binary and is_binary(part)
+        one_hot = one_hot and binary and is_one_hot(part)
     if kind == "categorical" and not one_hot:
         raise ValueError(
             f"kind='categorical' was given, but x of shape {array.shape} is not one-hot: give one channel per state, "
@@ -86,6 +84,31 @@ def check_x(array: Array, kind: str | None, channels: int = 1) -> tuple[Array, K
     found: Kind = "real" if kind == "real" or not binary else "categorical" if one_hot and kind is None else "binary"
     found = "categorical" if kind == "categorical" else found
     return array.astype(np.float32 if found == "real" else np.uint8, copy=False), found
+
+
+def chunks(array: Any) -> Iterator[tuple[int, Array]]:
+    """Parts of an array of scenes, or of one on a disk, each with the number of its first scene."""
+    rows = max(1, _CHUNK // math.prod(array.shape[1:]))
+    for begin in range(0, array.shape[0], rows):
+        yield begin, np.asarray(array[begin : begin + rows])
+
+
+def scene_not_finite(part: Array) -> int | None:
+    """The first scene with NaN, infinity or a value that float32 cannot hold."""
+    if part.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(part.astype(np.float32)).reshape(len(part), -1).all(1)
+    return None if finite.all() else int(finite.argmin())
+
+
+def is_binary(part: Array) -> bool:
+    return bool(((part == 0) | (part == 1)).all())
+
+
+def is_one_hot(part: Array) -> bool:
+    """Of binary values with their channels last."""
+    return bool((part.sum(-1, dtype=np.float64) == 1).all())
 
 
 def check_groups(groups: object, shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -21,10 +20,8 @@ import numpy as np
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice
 from taggernet.data import files
-from taggernet.data.checks import KINDS, Kind
+from taggernet.data.checks import KINDS, Kind, chunks, is_binary, is_one_hot, scene_not_finite
 from taggernet.data.scenes import Axis, Scenes, channels_axis_of, channels_last, load_with_axis
-
-_CHUNK = 1 << 22  # elements looked at in one go
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,24 +228,23 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
     wanted = data.kind if kind is None else check_choice("kind", kind, KINDS)
     binary, one_hot, low, high, most = True, data.channels > 1, math.inf, -math.inf, 0
     count, means, squares = 0, np.zeros(data.elements), np.zeros(data.elements)
-    for begin, part in _chunks(data.x):
-        values = part.astype(np.float64)
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(values.astype(np.float32)).reshape(len(values), -1).all(1)
-        if not finite.all():
+    for begin, part in chunks(data.x):
+        odd = scene_not_finite(part)
+        if odd is not None:
             raise ValueError(
-                f"{data.name}: scene {begin + int(finite.argmin())} holds NaN, infinity or a value too large, "
+                f"{data.name}: scene {begin + odd} holds NaN, infinity or a value too large, "
                 "expected finite numbers: drop or fill such scenes first"
             )
-        binary = binary and bool(((values == 0) | (values == 1)).all())
-        one_hot = one_hot and binary and bool((channels_last(values, data.axis).sum(-1) == 1).all())
+        values = channels_last(part.astype(np.float64), data.axis)
+        binary = binary and is_binary(values)
+        one_hot = one_hot and binary and is_one_hot(values)
         low, high = min(low, float(values.min())), max(high, float(values.max()))
-        rows, total = channels_last(values, data.axis).reshape(len(values), -1), count + len(values)
+        rows, total = values.reshape(len(values), -1), count + len(values)
         delta = rows.mean(0) - means
         squares += rows.var(0) * len(rows) + delta**2 * count * len(rows) / total
         means, count = means + delta * len(rows) / total, total
     if data.groups is not None:
-        for _, part in _chunks(data.groups):
+        for _, part in chunks(data.groups):
             if part.min() < 0:
                 raise ValueError(f"{data.name}: groups holds {part.min()}, expected 0 (unscored) or more")
             most = max(most, *(len(np.unique(scene)) for scene in part[:200]))
@@ -267,9 +263,3 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
     variances = squares / count
     deviation = math.sqrt(variances.mean() + means.var())
     return Survey(found, low, high, float(means.mean()), deviation, most, means, np.sqrt(variances))
-
-
-def _chunks(array: Any) -> Iterator[tuple[int, Array]]:
-    rows = max(1, _CHUNK // math.prod(array.shape[1:]))
-    for begin in range(0, array.shape[0], rows):
-        yield begin, np.asarray(array[begin : begin + rows])

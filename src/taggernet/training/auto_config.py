@@ -35,7 +35,6 @@ from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.training.datasets import IN_MEMORY
 
-ENDINGS = (".npz", ".npy", ".h5", ".hdf5")
 FEWEST = 20
 HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
 ScaleBy = Literal["element", "array", "none"]
@@ -76,11 +75,6 @@ def choices(config: Config) -> str:
         f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
     )
-
-
-def looks_like_a_file(name: str) -> bool:
-    """Whether an argument names a data file rather than a recipe."""
-    return name.lower().endswith(ENDINGS) or Path(name).is_file()
 
 
 def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Found:

@@ -33,11 +33,15 @@ class World:
         return self.rank == 0
 
 
+def world_size() -> int:
+    """How many processes torchrun started, also before they have joined."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 @contextmanager
 def world(device_type: str) -> Iterator[World]:
     """The processes that torchrun started, joined for the duration; alone otherwise."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
+    if world_size() == 1:
         yield World()
         return
     joined_here = not dist.is_initialized()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from taggernet.grouping_report import AGREED, ALIKE, DECIDED, GroupingReport
+from taggernet.grouping_report import GroupingReport
 
 COST = 0.01
 """Least progress of the cost that counts, as a share of all its progress so far."""
@@ -28,15 +28,14 @@ class Patience:
     since: int = 0
     costs: list[float] = field(default_factory=list)
     agreements: list[float] = field(default_factory=list)
-    confidence: float = 0.0
-    elsewhere: float = 0.0
+    formed: bool = False
 
     def see(self, cost: list[list[float]], grouping: dict[str, list[float]]) -> None:
         """Cost (S, T) and numbers of the grouping report (S,) of one evaluation."""
         self.costs.append(fmean(of_seed[-1] for of_seed in cost))
         self.agreements.append(fmean(grouping["agreement"]))
-        self.confidence = fmean(grouping["confidence"])
-        self.elsewhere = fmean(grouping.get("elsewhere") or [0.0])
+        of_all = {name: [fmean(values)] for name, values in grouping.items() if values}
+        self.formed = GroupingReport(0, **of_all).formed[0]
 
     def see_again(self, records: Iterable[dict[str, Any]]) -> None:
         """The evaluations in the records of a run that is resumed."""
@@ -48,9 +47,7 @@ class Patience:
     def is_over(self) -> bool:
         """Whether groups formed and the last evaluations brought nothing more."""
         n = self.evaluations
-        if not n or len(self.costs) <= n:
-            return False
-        if self.agreements[-1] < AGREED or self.confidence < DECIDED or self.elsewhere >= ALIKE:
+        if not n or len(self.costs) <= n or not self.formed:
             return False
         progress = min(self.costs[:-n]) - min(self.costs[-n:])
         all_progress = self.costs[0] - min(self.costs)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.auto_config import ScaleBy, choices, config_for
-from taggernet.training.distributed import in_bfloat16, pick_device
+from taggernet.training.distributed import in_bfloat16, pick_device, world_size
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import Part
@@ -99,9 +98,7 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
     with one group, with few validation scenes, from trained weights, or in a job of several processes.
     """
     known, short = (folder / FILE).is_file(), config.optimiser.updates < 5 * UPDATES
-    if (
-        short or config.test_groups < 2 or config.start_from or int(os.environ.get("WORLD_SIZE", "1")) > 1
-    ) and not known:
+    if (short or config.test_groups < 2 or config.start_from or world_size() > 1) and not known:
         return config
     default = config_for(config.data.name, config.model.kind, config.data.channels_axis, scale_by)
     if known:
