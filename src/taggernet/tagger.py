@@ -33,7 +33,7 @@ from taggernet.nets.norm import Kernels, use_kernels
 from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
-from taggernet.tag import Grouping, Mapped, Mapping, State, Units, run, start
+from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
@@ -81,6 +81,11 @@ class Tagger(nn.Module):
         """The variance of a Gaussian group."""
         return torch.exp(torch.asinh(self.w))
 
+    @property
+    def variant(self) -> Variant:
+        """How the loop departs from the paper's."""
+        return Variant(self.config.masks == "posterior", self.config.levels, self.config.residual)
+
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
         return self.units.to_model(x).to(self.w)
@@ -94,7 +99,7 @@ class Tagger(nn.Module):
         config = self.config
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
-        return start(batch, groups, every, key, first, config.channels)
+        return start(batch, groups, every, key, first, config.channels, config.levels)
 
     def iterate(
         self,
@@ -125,7 +130,7 @@ class Tagger(nn.Module):
             mapping = shared if last is None or i < iterations else last
             return in_iteration(mapping, i) if frozen and self.config.frozen_iterations else mapping
 
-        return run(shared, self.likelihood, x_tilde, state, self.v, iterations, at)
+        return run(shared, self.likelihood, x_tilde, state, self.v, iterations, at, self.variant)
 
     def mapping_for_groups(self, groups: int) -> Callable[..., Mapped]:
         """The mapping, told K where it must know which rows share a scene: for group attention."""

@@ -25,8 +25,12 @@ TOYS = {
     "real-layer-head": TaggerConfig(
         shape=(6, 9), kind="real", widths=(30, 20), norm="layer", classes=3, class_widths=(12, 8),
     ),
+    "binary-posterior": TaggerConfig(shape=(6, 9), widths=(30, 20), norm="layer", masks="posterior"),
+    "real-variant": TaggerConfig(
+        shape=(6, 9), kind="real", widths=(30, 20), masks="posterior", levels=0.7, residual=0.3,
+    ),
 }  # fmt: skip
-"""Binary and real, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z."""
+"""Binary and real, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, the variants of the loop."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

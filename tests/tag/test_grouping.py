@@ -13,7 +13,7 @@ from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
 from taggernet.rng import Key
-from taggernet.tag import BernoulliGroups, GaussianGroups, Grouping, Mapped, Mapping, State, Units, run, start, step
+from taggernet.tag import BernoulliGroups, GaussianGroups, Grouping, Mapped, Mapping, State, Units, Variant, run, start, step
 from taggernet.tag.grouping import batches, features
 
 B, K, N = 3, 4, 6
@@ -71,6 +71,39 @@ def test_run_is_step_again_and_again() -> None:
         assert torch.equal(state.z, given_state.z)
         assert torch.equal(state.m, given_state.m)
     assert not torch.equal(states[0].z, states[3].z)
+
+
+def test_posterior_masks_weigh_the_mappings_by_the_evidence() -> None:
+    """Bayes' rule by hand, with densities of torch.distributions."""
+    x, state = Key.of(1).normal(B, N), start(B, K, torch.zeros(N), Key.of(0))
+    after = step(echo, GaussianGroups(0.5), x, state, 2 * V, Variant(posterior=True))
+    prior = torch.softmax(step(echo, GaussianGroups(0.5), x, state, 2 * V).m_pre, 1)
+    joint = prior * torch.distributions.Normal(after.z, (2 + 0.25) ** 0.5).log_prob(x.unsqueeze(1)).exp()
+    torch.testing.assert_close(after.m, joint / joint.sum(1, keepdim=True))
+    x = (x > 0).float()
+    after = step(echo, BernoulliGroups(0.2), x, state, V, Variant(posterior=True))
+    prior = torch.softmax(step(echo, BernoulliGroups(0.2), x, state, V).m_pre, 1)
+    seen = 0.8 * after.z + 0.2 * (1 - after.z)
+    joint = prior * torch.where(x.unsqueeze(1) > 0, seen, 1 - seen)
+    torch.testing.assert_close(after.m, joint / joint.sum(1, keepdim=True), rtol=1e-3, atol=1e-3)
+
+
+def test_residual_steps_add_to_the_last_z() -> None:
+    x, state = Key.of(1).normal(B, N), start(B, K, torch.full((N,), 0.3), Key.of(0))
+    after, before = (step(echo, GaussianGroups(0.5), x, state, V, variant) for variant in (Variant(residual=0.5), Variant()))
+    torch.testing.assert_close(after.z, 0.3 + 0.5 * before.z)
+
+
+def test_groups_may_start_at_levels_of_their_own() -> None:
+    """One number for all elements of a group, centred over the groups; masks and the mean are as without."""
+    plain, levels = (start(2_000, 3, torch.arange(6.0), Key.of(0), 0, 2, spread) for spread in (0.0, 2.0))
+    assert torch.equal(plain.m, levels.m)
+    level = levels.z - plain.z
+    torch.testing.assert_close(level, level[..., :1].expand_as(level))
+    torch.testing.assert_close(level.mean(1), torch.zeros(2_000, 6), atol=1e-5, rtol=0)
+    # A standard normal per group, less the mean of three: a variance of 1 - 1/3.
+    assert abs(level[..., 0].var().item() - 4 * (1 - 1 / 3)) < 0.2
+    assert torch.equal(levels.fed, levels.z)
 
 
 @given(groups=st.integers(1, 7), iterations=st.integers(1, 5), batch=st.integers(1, 4), ladder=st.booleans())

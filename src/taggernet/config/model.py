@@ -48,6 +48,14 @@ class TaggerConfig:
     """Real: form of delta z (the paper states three)."""
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
     """Real: the variance inside L(m)."""
+    masks: Literal["mapping", "posterior"] = "mapping"
+    """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how well
+    each group's z explains the corrupted input."""
+    levels: float = 0.0
+    """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
+    iteration on; 0: all at the mean (the paper)."""
+    residual: float = 0.0
+    """Real: each iteration adds the mapping's z, times this, to the last z; 0: it takes its place (the paper)."""
     gate: Literal["auto", "plain", "stable"] = "auto"
     """Sigmoid on the decoder's gate; auto: for real inputs and with mapping conv."""
     top: Literal["softmax", "relu"] = "softmax"
@@ -92,6 +100,9 @@ class TaggerConfig:
         if self.kind == "categorical" and self.channels < 2:
             raise ValueError("kind='categorical' needs a channel for each state, but channels=1: set channels")
         check_number("noise", self.noise, noise)
+        for name in ("levels", "residual"):
+            if getattr(self, name) and self.kind != "real":
+                raise ValueError(f"{name}={getattr(self, name)} was given, but kind={self.kind!r}: it is for real values")
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         self._set("widths", check_sizes("widths", self.widths, least=2, most=MAX_LEVELS, largest=MAX_WIDTH))
         self._set(

@@ -1,7 +1,7 @@
 """The TAG framework: corruption, group likelihoods and the loop that drives any parametric mapping."""
 
 from taggernet.tag.corruption import BitFlip, CategoryFlip, Corruption, GaussianNoise
-from taggernet.tag.grouping import Grouping, State, run, start, step
+from taggernet.tag.grouping import Grouping, State, Variant, run, start, step
 from taggernet.tag.likelihood import BernoulliGroups, CategoricalGroups, GaussianGroups, Likelihood
 from taggernet.tag.mapping import Mapped, Mapping
 from taggernet.tag.units import Units
@@ -20,6 +20,7 @@ __all__ = [
     "Mapping",
     "State",
     "Units",
+    "Variant",
     "run",
     "start",
     "step",

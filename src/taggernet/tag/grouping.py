@@ -69,15 +69,36 @@ class State(NamedTuple):
         )
 
 
+class Variant(NamedTuple):
+    """How the loop departs from the paper's; by default, it does not (docs/what-makes-groups-form.md)."""
+
+    posterior: bool = False
+    """The mapping's m is a prior: it is multiplied with how well the group's new z explains x~, q(x~|g_k)."""
+    levels: float = 0.0
+    """Standard deviation of the levels at which the groups' z start, one for all elements of a group."""
+    residual: float = 0.0
+    """The mapping's z, times this, is added to the last z instead of taking its place; 0: it takes its place."""
+
+
+PAPER = Variant()
+
+
 def start(
-    batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1
-) -> State:
-    """m from a softmax of standard normals, z at the data's mean, which is given for every element."""
+    batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1,
+    levels: float = 0.0,
+) -> State:  # fmt: skip
+    """m from a softmax of standard normals, z at the data's mean, which is given for every element.
+
+    Levels of the groups are read from their random masks, so that these remain all that a start needs.
+    """
     elements = mean.shape[-1]
     positions = elements // channels
     m_pre = key.normal(batch, groups, positions, start=first * (groups * positions))
     m = torch.softmax(m_pre, dim=-2)
     z = mean.to(m.dtype).expand(*m.shape[:-1], elements)
+    if levels:
+        level = m_pre.mean(-1, keepdim=True) * positions**0.5
+        z = z + levels * (level - level.mean(-2, keepdim=True))
     return State(z=z, m=m, fed=z, m_pre=m_pre)
 
 
@@ -91,13 +112,20 @@ def features(
     return torch.cat([state.fed, state.m, delta_z, likelihood_ratio], dim=-1)
 
 
-def step(mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor) -> State:
+def step(
+    mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor,
+    variant: Variant = PAPER,
+) -> State:  # fmt: skip
     """One iteration: the same mapping for every group, then a softmax over the groups in float32 or wider."""
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
     z_pre = _by_group(mapped.z_pre, batch, groups)
     m_pre = wide(_by_group(mapped.m_pre, batch, groups))
+    if variant.residual:
+        z_pre = state.fed + variant.residual * z_pre
     z = likelihood.mean(z_pre)
+    if variant.posterior:
+        m_pre = m_pre + likelihood.log_evidence(x_tilde.unsqueeze(-2), z, v)
     return State(
         z=z,
         m=torch.softmax(m_pre, dim=-2),
@@ -119,10 +147,11 @@ def run(
     v: Tensor,
     iterations: int,
     at: Callable[[int], Mapping] | None = None,
+    variant: Variant = PAPER,
 ) -> Iterator[State]:
     """The states after iterations 1 .. T; ``at(i)`` takes the mapping's place in iteration i."""
     for i in range(1, iterations + 1):
-        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v)
+        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant)
         yield state
 
 

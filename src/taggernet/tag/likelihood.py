@@ -49,6 +49,10 @@ class Likelihood(Protocol):
 
     def likelihood_ratio(self, x_tilde: Tensor, z: Tensor, v: Tensor) -> Tensor: ...
 
+    def log_evidence(self, x_tilde: Tensor, z: Tensor, v: Tensor) -> Tensor:
+        """log q(x~|g_k) of every position."""
+        ...
+
     def cost(self, x: Tensor, z: Tensor, m: Tensor, v: Tensor) -> Tensor: ...
 
 
@@ -127,6 +131,9 @@ class BernoulliGroups:
             return torch.softmax(sum_channels(torch.log(likelihood), self.channels), dim=-2)
         return likelihood / likelihood.sum(-2, keepdim=True)
 
+    def log_evidence(self, x_tilde: Input, z: Elements, v: Tensor | None = None) -> Positions:
+        return sum_channels(torch.log(self.corrupted_likelihood(x_tilde, z)), self.channels)
+
     def mixture_mean(self, z: Elements, m: Elements) -> Input:
         """q(x=1) = sum_k m_k z_k (Eq. 2)."""
         return (m * z).sum(-2, keepdim=True)
@@ -198,6 +205,9 @@ class GaussianGroups:
         variance = self.sigma**2 + v**2 if reference else self.corrupted_variance(v)
         return torch.softmax(sum_channels(-0.5 * (x_tilde - wide(z)) ** 2 / variance, self.channels), dim=-2)
 
+    def log_evidence(self, x_tilde: Input, z: Elements, v: Tensor) -> Positions:
+        return self.corrupted_log_likelihood(x_tilde, z, self.corrupted_variance(v))
+
     def cost(self, x: Input, z: Elements, m: Positions, v: Tensor) -> Float[Tensor, "*S B P"]:
         """-log sum_k m_k N(x; z_k, v) per position, in nats (Eq. 1 and 2)."""
         of_elements = 0.5 * (math.log(2 * math.pi) + torch.log(v) + (x - wide(z)) ** 2 / v)
@@ -255,6 +265,9 @@ class CategoricalGroups:
         """L(m_k) = z~_k / sum_h z~_h."""
         likelihood = self.corrupted_likelihood(x_tilde, z)
         return likelihood / likelihood.sum(-2, keepdim=True)
+
+    def log_evidence(self, x_tilde: Input, z: Elements, v: Tensor | None = None) -> Positions:
+        return torch.log(self.corrupted_likelihood(x_tilde, z))
 
     def cost(self, x: Input, z: Elements, m: Positions, v: Tensor | None = None) -> Float[Tensor, "*S B P"]:
         """-log q(x) per position, in nats. A mixture of categoricals is the categorical of the mixed probabilities."""

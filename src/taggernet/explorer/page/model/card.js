@@ -5,14 +5,15 @@
  *   shape: number[], kind: 'binary' | 'real', widths: number[], classes: number, norm: 'batch' | 'layer', noise: number,
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
- *   frozen_iterations: number, channels: number, mapping: string, group_attention: number
+ *   frozen_iterations: number, channels: number, mapping: string, group_attention: number, masks: string,
+ *   levels: number, residual: number
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
 
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
-  channels: 1, mapping: 'ladder', group_attention: 0 }
+  channels: 1, mapping: 'ladder', group_attention: 0, masks: 'mapping', levels: 0, residual: 0 }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 

@@ -61,6 +61,13 @@ function bernoulli({ noise: beta, feedback }) {
       }
       return { deltaZ, ratio }
     },
+    /** log q(x~|g_k). @param {Float32Array} x @param {Float32Array} z */
+    logEvidence(x, z) {
+      return z.map((value, at) => {
+        const one = (value * (1 - 2 * beta) + beta) * (1 - 2 * CLIP) + CLIP, seen = x[at % x.length]
+        return Math.log(seen * one + (1 - seen) * (1 - one))
+      })
+    },
   }
 }
 
@@ -78,12 +85,19 @@ function gaussian({ noise: sigma, delta_z: form, ratio_variance: kind }, v) {
       const ratio = softmaxOverGroups(residual.map((r) => (-0.5 * r * r) / variance), groups)
       return { deltaZ: gaussianDelta(residual, m, groups), ratio }
     },
+    /** log q(x~|g_k). @param {Float32Array} x @param {Float32Array} z */
+    logEvidence: (x, z) => z.map((value, at) => logDensity(x[at % x.length] - value)),
+  }
+
+  /** @param {number} r */
+  function logDensity(r) {
+    return -0.5 * (Math.log(2 * Math.PI * corrupted) + (r * r) / corrupted)
   }
 
   /** @param {Float32Array} residual @param {Float32Array} m @param {number} groups */
   function gaussianDelta(residual, m, groups) {
     if (form === 'eq4') return residual.map((r, at) => r * m[at])
-    const log = residual.map((r) => -0.5 * (Math.log(2 * Math.PI * corrupted) + (r * r) / corrupted))
+    const log = residual.map(logDensity)
     if (form === 'algorithm') return residual.map((r, at) => r * m[at] * Math.exp(log[at]))
     const posterior = softmaxOverGroups(log.map((l, at) => l + Math.log(m[at] + POSTERIOR_FLOOR)), groups)
     return residual.map((r, at) => (posterior[at] * r) / corrupted)

@@ -75,7 +75,7 @@ export class Tagger {
   start(/** @type {number} */ groups, /** @type {number} */ seed) {
     if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
     const mPre = Key.of(seed).fold('masks').normal(groups * this.elements)
-    const z = new Float32Array(mPre.length).fill(this.config.mean)
+    const z = startLevels(mPre, groups, this.config.levels).map((level) => this.config.mean + level)
     const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
     this.started = { groups, seed, state }
     return state
@@ -101,8 +101,11 @@ export class Tagger {
     for (let k = 0; k < groups; k++) {
       ;[fed, m, deltaZ, ratio].forEach((part, i) => features.set(part.subarray(k * n, (k + 1) * n), (4 * k + i) * n))
     }
-    const { zPre, mPre, top } = this.mapping(features, groups, iteration)
+    const { residual, masks } = this.config
+    const { zPre: change, mPre: prior, top } = this.mapping(features, groups, iteration)
+    const zPre = residual ? change.map((value, at) => fed[at] + residual * value) : change
     const z = this.likelihood.mean(zPre)
+    const mPre = masks === 'posterior' ? this.likelihood.logEvidence(x, z).map((value, at) => prior[at] + value) : prior
     return { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
   }
 
@@ -124,6 +127,17 @@ export class Tagger {
     }
     return shares.map((share) => share / Math.max(total, 1e-30))
   }
+}
+
+/**
+ * How far from the mean each group's z starts, read from its random mask. @param {Float32Array} mPre
+ * @param {number} groups @param {number} spread
+ */
+function startLevels(mPre, groups, spread) {
+  const n = mPre.length / groups, levels = new Float32Array(groups)
+  if (spread) mPre.forEach((value, at) => { levels[Math.floor(at / n)] += (spread * value) / Math.sqrt(n) })
+  const middle = levels.reduce((sum, level) => sum + level, 0) / groups
+  return mPre.map((_, at) => levels[Math.floor(at / n)] - middle)
 }
 
 /** The state with some groups taken away: the others fill in what they hid. @param {State} state @param {Set<number>} groups */
