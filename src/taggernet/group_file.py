@@ -29,21 +29,23 @@ import numpy as np
 import torch
 
 from taggernet.arrays import Array
+from taggernet.config.run import DataConfig, build
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_choice, check_count, check_integer
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.data.scenes import channels_last
 from taggernet.errors import cannot_write
 from taggernet.fileio import make_folder, read_json, write_durably, write_json
-from taggernet.model_io import WEIGHTS
+from taggernet.model_io import WEIGHTS, read_card
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping
 from taggernet.tag.grouping import State, batches
-from taggernet.tagger import Tagger
+from taggernet.tagger import MAX_STARTS, Tagger
+from taggernet.training.datasets import permutation
 from taggernet.training.distributed import World, pick_device, wait_for_all, world
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import row_bar
-from taggernet.training.run_dir import lock_run
+from taggernet.training.run_dir import lock_run, read_config
 from taggernet.training.validation import check_scenes
 
 ARRAYS = ("labels", "masks", "reconstructions", "class_probabilities")
@@ -61,12 +63,15 @@ def group_file(
     groups: int | None = None,
     iterations: int | None = None,
     seed: int = 0,
+    starts: int = 4,
     batch_size: int = 100,
     device: str = "auto",
     overwrite: bool = False,
     progress: bool = True,
 ) -> Path:
     """Group every scene of a .npz, .npy or .h5 file with a model; the same numbers as ``Tagger.group`` of all of them.
+
+    Of each scene's random ``starts`` the groups that explain it best are kept.
 
     ``model`` is a shipped name, the folder of a model or a run, or a Hub id; ``arrays`` are those of ``ARRAYS`` to
     keep, by default all that the model has. Returns the path of the .npz or .h5 file written.
@@ -88,7 +93,9 @@ def group_file(
         k = check_count("groups", tagger.groups if groups is None else groups, low=1, high=MAX_GROUPS)
         steps = tagger.iterations if iterations is None else iterations
         t = check_count("iterations", steps, low=1, high=MAX_ITERATIONS)
-        work = Work(tagger, scenes, k, t, check_integer("seed", seed), batch_size, wanted)
+        check_count("starts", starts, low=1, high=MAX_STARTS)
+        order = _order(folder, tagger)
+        work = Work(tagger, scenes, k, t, check_integer("seed", seed), batch_size, wanted, starts, order)
         parts = target.with_name(target.name + ".parts")
         if ranks.main:
             make_folder(target.parent)
@@ -127,6 +134,9 @@ class Work:
     seed: int
     batch: int
     arrays: tuple[str, ...]
+    starts: int
+    order: Array | None
+    """The permutation of the positions that the model was trained with, if it was."""
 
     def parts(self) -> list[tuple[int, int]]:
         """First row and end of every part: whole batches, so that BatchNorm sees those that it would see anyway."""
@@ -142,7 +152,7 @@ class Work:
         return {
             "model": weights, "data": str(data.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns,
             "groups": self.groups, "iterations": self.iterations, "seed": self.seed, "batch": self.batch,
-            "arrays": list(self.arrays),
+            "arrays": list(self.arrays), "starts": self.starts,
         }  # fmt: skip
 
     @torch.no_grad()
@@ -150,14 +160,16 @@ class Work:
         """The arrays of these rows."""
         x, config = channels_last(np.asarray(self.data.x[first:end]), self.data.axis), self.model.config
         try:
-            rows, _, _ = self.model.checked_rows(x.reshape(len(x), -1))
+            rows, _, _ = self.model.checked_rows(self._permuted(x.reshape(len(x), -1)))
         except (ValueError, TypeError) as error:
             raise type(error)(f"{self.data.name}, scenes {first} to {end - 1}: {error}") from None
         masks = Key.of(self.seed, self.model.w.device).fold("masks")
         last: list[State] = []
         for begin, part in batches(rows.to(self.model.w.device), self.batch):
-            *_, state = self.model.states(part, self.groups, self.iterations, masks, first + begin)
-            last.append(state)
+            *_, state = self.model.best_states(
+                part, self.groups, self.iterations, masks, first + begin, None, self.starts
+            )
+            last.append(self._in_order(state))
         found = Grouping(
             (State.cat(last),), self.data.shape, True, self.model.units, config.channels, self.data.axis == "first"
         )
@@ -168,6 +180,29 @@ class Work:
             "class_probabilities": lambda: self.model.class_probabilities(found.history[-1]).cpu().numpy(),
         }
         return {name: makers[name]() for name in self.arrays}
+
+    def _permuted(self, rows: Array) -> Array:
+        """x as the model was trained to see it."""
+        if self.order is None:
+            return rows
+        return rows.reshape(len(rows), len(self.order), -1)[:, self.order].reshape(len(rows), -1)
+
+    def _in_order(self, state: State) -> State:
+        """The result with its positions as in the file."""
+        if self.order is None:
+            return state
+        back = torch.from_numpy(np.argsort(self.order)).to(state.m.device)
+        z = torch.unflatten(state.z, -1, (len(self.order), -1))[..., back, :].flatten(-2)
+        return state._replace(z=z, m=state.m[..., back])
+
+
+def _order(folder: Path, model: Tagger) -> Array | None:
+    """The permutation of the positions that a model was trained with, as its run says, or its card."""
+    told = read_card(folder).get("data")
+    data = build(DataConfig, told, folder) if told else None
+    if folder.name.startswith("seed-") and (folder.parent / "config.json").is_file():
+        data = read_config(folder.parent).data
+    return permutation(data, model.config.positions) if data and data.permuted else None
 
 
 # --- parts --------------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ class GroupingReport:
     """Mean number of groups in a scene that own some of it."""
     elsewhere: list[float] = field(default_factory=list)
     """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
+    reproduced: list[float] = field(default_factory=list)
+    """Mean AMI of the labels of models that only differ in their first weights: low where chance made the groups."""
 
     @property
     def formed(self) -> list[bool]:
@@ -62,10 +64,12 @@ class GroupingReport:
 
     @property
     def score(self) -> list[float]:
-        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes."""
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start (and for other first weights,
+        where that is known), and not alike in all scenes."""
+        agreed = [min(pair) for pair in zip(self.agreement, self.reproduced or self.agreement, strict=True)]
         return [
             min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
-            for a, c, u, e in zip(self.agreement, self.confidence, self.used, self._elsewhere, strict=True)
+            for a, c, u, e in zip(agreed, self.confidence, self.used, self._elsewhere, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -119,8 +123,11 @@ def grouping_report(
     iterations: int,
     batch: int = 100,
     starts: int = 3,
+    twins: int = 1,
 ) -> GroupingReport:
     """Group the scenes from several random starts, with each of S models whose weights are stacked (S, ...).
+
+    Of the models, ``twins`` in a row only differ in their first weights: how far their groups agree is reported too.
 
     Of binary scenes only the ones count: a zero is explained by every group that expects none, so its owner is open.
     """
@@ -148,12 +155,19 @@ def grouping_report(
         [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
         [_elsewhere(labels[0][s], counted) for s in range(seeds)],
+        [_reproduced(labels[0], s, twins, counted) for s in range(seeds)] if twins > 1 else [],
     )
 
 
 def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"]) -> float:
     """Mean AMI over scenes and pairs of labellings; label 0 is left out."""
     return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
+
+
+def _reproduced(labels: Int[Tensor, "S n P"], model: int, twins: int, counted: Shaped[Tensor, "n P"]) -> float:
+    """Mean AMI of a model's labels with those of its twins."""
+    first = model // twins * twins
+    return fmean(_agreement([labels[model], labels[s]], counted) for s in range(first, first + twins) if s != model)
 
 
 def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:

@@ -34,11 +34,13 @@ from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
-from taggernet.tag.grouping import batches, join_histories
+from taggernet.tag.grouping import batches, best_of, join_histories
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
+
+MAX_STARTS = 1_000
 
 
 class Tagger(nn.Module):
@@ -156,6 +158,17 @@ class Tagger(nn.Module):
         yield state
         yield from self.iterate(seen, state, iterations, frozen=noise is None)
 
+    def best_states(
+        self, x: Shaped[Tensor, "B N"], groups: int, iterations: int, masks: Key, first: int, noise: Key | None,
+        starts: int,
+    ) -> list[State]:  # fmt: skip
+        """``states`` from several random starts: of each input, those that explain best what the model saw of it."""
+        keys = [masks, *(masks.fold(i) for i in range(1, starts))]
+        found = [list(self.states(x, groups, iterations, key, first, noise)) for key in keys]
+        seen = (self.inputs(x) if noise is None else self.corrupt(x, noise, first)).unsqueeze(-2)
+        costs = [self.likelihood.cost(seen, states[-1].z, states[-1].m, self.v).mean(-1) for states in found]
+        return best_of(found, torch.stack(costs))
+
     def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B P"]:
         """-log q_i(x) of one iteration, per position, in nats (Eq. 1)."""
         return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
@@ -176,14 +189,14 @@ class Tagger(nn.Module):
     @torch.no_grad()
     def group(
         self, x: Any, groups: int | None = None, iterations: int | None = None, *,
-        seed: int = 0, noisy: bool = False, batch_size: int = 100,
+        seed: int = 0, noisy: bool = False, batch_size: int = 100, starts: int = 1,
     ) -> Grouping:  # fmt: skip
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
         x: (B, *shape) or (B, anything whose product is N), numpy or torch, with channels last or first; what comes out
         is of the same kind and order, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm
         models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen
-        statistics it only bounds memory.
+        statistics it only bounds memory. Of several random ``starts``, each input gets the groups that explain it best.
         """
         k, t = self._use(groups, iterations)
         check_count("batch_size", batch_size, low=1, high=10**9)
@@ -191,8 +204,9 @@ class Tagger(nn.Module):
         rows, shape, as_numpy = self.checked_rows(x)
         key = Key.of(seed, self.w.device)
         masks, noise = key.fold("masks"), key.fold("noise") if noisy else None
+        check_count("starts", starts, low=1, high=MAX_STARTS)
         histories = [
-            [state.to(rows.device) for state in self.states(part, k, t, masks, first, noise)]
+            [state.to(rows.device) for state in self.best_states(part, k, t, masks, first, noise, starts)]
             for first, part in batches(rows, batch_size)
         ]
         config = self.config

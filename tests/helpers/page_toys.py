@@ -30,7 +30,8 @@ TOYS = {
         shape=(6, 9), kind="real", widths=(30, 20), masks="posterior", levels=0.7, residual=0.3,
     ),
 }  # fmt: skip
-"""Binary and real, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, the variants of the loop."""
+"""Binary and real, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z,
+variants of the loop."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

@@ -49,8 +49,8 @@ class TaggerConfig:
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
     """Real: the variance inside L(m)."""
     masks: Literal["mapping", "posterior"] = "mapping"
-    """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how well
-    each group's z explains the corrupted input."""
+    """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how
+    well each group's z explains the corrupted input."""
     levels: float = 0.0
     """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
     iteration on; 0: all at the mean (the paper)."""
@@ -102,7 +102,9 @@ class TaggerConfig:
         check_number("noise", self.noise, noise)
         for name in ("levels", "residual"):
             if getattr(self, name) and self.kind != "real":
-                raise ValueError(f"{name}={getattr(self, name)} was given, but kind={self.kind!r}: it is for real values")
+                raise ValueError(
+                    f"{name}={getattr(self, name)} is for real values, but kind={self.kind!r}: set it to 0"
+                )
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         self._set("widths", check_sizes("widths", self.widths, least=2, most=MAX_LEVELS, largest=MAX_WIDTH))
         self._set(

@@ -160,6 +160,21 @@ def batches(rows: Shaped[Tensor, "n N"], size: int) -> Iterator[tuple[int, Shape
     return ((first, rows[first : first + size]) for first in range(0, len(rows), size))
 
 
+def best_of(histories: Sequence[Sequence[State]], costs: Float[Tensor, "R B"]) -> list[State]:
+    """Of R histories of the same inputs, from R random starts: each input's with the lowest cost."""
+    best, every = costs.argmin(0), torch.arange(costs.shape[1], device=costs.device)
+
+    def pick(*parts: Tensor) -> Tensor:
+        return torch.stack(parts)[best, every]
+
+    def best_state(*states: State) -> State:
+        z, m, fed, m_pre = (pick(*parts) for parts in zip(*(state[:4] for state in states), strict=True))
+        tops = [state.top for state in states if state.top is not None]
+        return State(z, m, fed, m_pre, pick(*tops) if tops else None)
+
+    return [best_state(*states) for states in zip(*histories, strict=True)]
+
+
 def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
     """The histories of several batches as one."""
     return tuple(State.cat(states) for states in zip(*histories, strict=True))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,8 @@ class _Training(UpdateLoop):
         )
         if self.path is not None and self.ranks.main and self.finished:
             card: dict[str, object] = {"recipe": config.recipe, "updates": state.step}
+            if config.data.permuted:
+                card["data"] = asdict(config.data)
             with self._writing("the models"):
                 run_dir.save_models(self.path, ((seed, run.model(i)) for i, seed in enumerate(self.seeds)), card)
         if self.done_early:

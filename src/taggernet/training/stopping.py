@@ -57,7 +57,7 @@ class Patience:
 
 def numbers(report: GroupingReport) -> dict[str, list[float]]:
     """What a record keeps of a grouping report."""
-    return {name: values for name, values in asdict(report).items() if name != "groups"}
+    return {name: values for name, values in asdict(report).items() if name not in ("groups", "reproduced")}
 
 
 def duration(seconds: float) -> str:

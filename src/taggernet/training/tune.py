@@ -1,10 +1,11 @@
 """Settings for your own data, found without the true groups: a few short trainings, then the best setting in full.
 
-# S settings, in the place of seeds
+# S settings, each with several first weights, in the place of seeds
 
 Settings that differ in numbers alone (noise, learning rate, v and its rate) are trained as one stack of models, like
-seeds; those that differ in norm or widths are stacks of their own. The best is the one with the highest
-``GroupingReport.score``, the default unless another is clearly better (docs/what-makes-groups-form.md).
+seeds; those that differ in anything else are stacks of their own. Each is trained from two first weights: groups that
+only chance made differ between the two. The best is the one with the highest ``GroupingReport.score``, the default
+unless another is clearly better (docs/what-makes-groups-form.md).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -38,17 +40,18 @@ from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 
-UPDATES, SCENES, STARTS = 400, 100, 2
-"""Of each setting; validation scenes and random starts that it is judged by."""
-NOISES = {"real": (0.5, 1.0, 2.0), "binary": (0.5, 1.0, 1.5)}
-"""Shares of the default noise that are tried."""
-WIDE_AND_NOISY = 4, 5
-"""Real: where objects only differ in what the noise hides, much noise and a wide network are needed, together."""
+UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
+"""Of each setting: validation scenes and random starts that it is judged by, and first weights."""
+LEVELS, RESIDUAL = 1.0, 0.3
+"""Real: the values of these two fields that are tried, together and with posterior masks."""
 FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
-MARGIN = 0.1
+MARGIN = 0.15
 """The default is only left for a score that is higher by this much: after a short training, scores are rough."""
 FILE = "tuning.json"
+OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual")
+"""Fields of the model in which candidates differ, beside K."""
+JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced")
 
 
 @dataclass(frozen=True)
@@ -62,32 +65,47 @@ class Trial:
     confidence: float
     used: float
     elsewhere: float
-    """As in ``GroupingReport``."""
+    reproduced: float
+    """As in ``GroupingReport``, the mean over the first weights."""
     weights: dict[str, Tensor]
-    """(1, ...), after the short training."""
+    """(twins, ...), after the short training."""
 
 
 def candidates(config: Config, default: Config | None = None) -> list[Config]:
     """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
     model, default = config.model, default or config
-    found = [config]
-    if model.kind in NOISES and _is_free("noise", config, default):
-        others = [model.noise * share for share in NOISES[model.kind] if share != 1]
-        found += [replace(config, model=replace(model, noise=noise)) for noise in others]
-    if _is_free("norm", config, default):
+    wider, less = tuple(2 * width for width in model.widths), max(2, config.groups - 1)
+    tried: list[dict[str, Any]]
+    if model.kind == "real":
+        posterior = {"masks": "posterior"}
+        tried = [
+            posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, posterior | {"noise": 2 * model.noise},
+            {"noise": 2 * model.noise}, posterior | {"widths": wider},
+        ]  # fmt: skip
+    else:
         other: NormKind = "layer" if model.norm == "batch" else "batch"
-        found.append(replace(config, model=replace(model, norm=other)))
-    if _is_free("widths", config, default):
-        found.append(replace(config, model=replace(model, widths=tuple(2 * width for width in model.widths))))
-        if model.kind == "real" and _is_free("noise", config, default):
-            wide, noisy = WIDE_AND_NOISY
-            widths = tuple(wide * width for width in model.widths)
-            found.append(replace(config, model=replace(model, widths=widths, noise=noisy * model.noise)))
-    return found
+        tried = [{"groups": less}, {"norm": other}, {"widths": wider}]
+        if model.kind == "binary":
+            tried += [{"noise": share * model.noise} for share in (0.5, 1.5)]
+    found = [config]
+    for changes in tried:
+        if all(_is_free(name, config, default) for name in changes):
+            found.append(changed(config, changes))
+    return [one for i, one in enumerate(found) if one not in found[:i]]
+
+
+def changed(config: Config, changes: dict[str, Any]) -> Config:
+    """The configuration with another ``setting``."""
+    of_model = {name: value for name, value in changes.items() if name in OF_MODEL}
+    groups = changes.get("groups", config.groups)
+    config = replace(config, model=replace(config.model, **of_model))
+    return config if groups == config.groups else replace(config, groups=groups, test_groups=groups)
 
 
 def _is_free(name: str, config: Config, default: Config) -> bool:
-    """Whether a field of the model was not asked for: it is what it would be by default."""
+    """Whether a setting was not asked for: it is what it would be by default."""
+    if name == "groups":
+        return (config.groups, config.test_groups, config.mixed_groups) == (default.groups, default.groups, ())
     return bool(getattr(config.model, name) == getattr(default.model, name))
 
 
@@ -122,9 +140,10 @@ def tune(
     valid = datasets.load_split(config.data, "valid", scenes)[:SCENES]
     if len(valid) < 2:
         raise ValueError(f"tuning needs validation scenes, but there are {len(valid)}: give more scenes, or --no-tune")
-    stacks: dict[tuple[object, ...], list[Config]] = {}
+    stacks: dict[str, list[Config]] = {}
     for candidate in candidates(config, default):
-        stacks.setdefault((candidate.model.norm, candidate.model.widths), []).append(candidate)
+        alike = {name: value for name, value in setting(candidate).items() if name != "noise"}
+        stacks.setdefault(json.dumps(alike), []).append(candidate)
     trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
     return ranked(trials, setting(config))
 
@@ -139,15 +158,15 @@ def ranked(trials: Sequence[Trial], default: dict[str, Any]) -> list[Trial]:
 
 def setting(config: Config) -> dict[str, Any]:
     """What candidates differ in."""
-    return {"noise": config.model.noise, "norm": config.model.norm, "widths": list(config.model.widths)}
+    model = {name: getattr(config.model, name) for name in OF_MODEL}
+    return {**model, "widths": list(config.model.widths), "groups": config.groups}
 
 
 def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
     """All trials, the best first, into tuning.json."""
     make_folder(folder)
-    judged = ("score", "agreement", "confidence", "used", "elsewhere")
     rows = [
-        {**setting(trial.config), **{name: round(getattr(trial, name), 4) for name in judged}, "chosen": trial is best}
+        {**setting(trial.config), **{name: round(getattr(trial, name), 4) for name in JUDGED}, "chosen": trial is best}
         for best in trials[:1]
         for trial in trials
     ]
@@ -158,9 +177,10 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
     """The configuration with what tuning.json says was chosen; what was asked for stays."""
     try:
         best = json.loads(path.read_text("utf-8"))[0]
-        chosen = {"noise": best["noise"], "norm": best["norm"], "widths": tuple(best["widths"])}
-        free = {name: value for name, value in chosen.items() if _is_free(name, config, default)}
-        return replace(config, model=replace(config.model, **free))
+        chosen = {name: best[name] for name in ("noise", "norm")} | {"widths": tuple(best["widths"])}
+        # Earlier versions had no more than these.
+        chosen |= {name: best[name] for name in ("masks", "levels", "residual", "groups") if name in best}
+        return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
 
@@ -169,13 +189,13 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
 
 
 class Stack(UpdateLoop):
-    """Settings that differ in numbers alone, in training."""
+    """Settings that differ in numbers alone, in training; each ``TWINS`` times, with other first weights."""
 
     def __init__(
         self, settings: Sequence[Config], train: Scenes | LazyRows, device: torch.device, updates: int
     ) -> None:
-        self.settings = settings
-        config, seeds = settings[0], [one.first_seed for one in settings]
+        self.settings = settings = [one for one in settings for _ in range(TWINS)]
+        config, seeds = settings[0], [one.first_seed + i % TWINS for i, one in enumerate(settings)]
 
         def column(values: list[float]) -> Tensor:
             return torch.tensor(values, device=device)
@@ -212,12 +232,12 @@ class Stack(UpdateLoop):
         config, weights = self.settings[0], self.update.current_state().weights
         report = grouping_report(
             self.model, weights, valid, groups=config.test_groups, iterations=config.test_iterations,
-            batch=config.evaluation_batch, starts=STARTS,
+            batch=config.evaluation_batch, starts=STARTS, twins=TWINS,
         )  # fmt: skip
-        judged = zip(
-            report.score, report.agreement, report.confidence, report.used, report.elsewhere, strict=True
-        )  # fmt: skip
-        return [
-            Trial(one, *numbers, {name: w[s : s + 1].detach() for name, w in weights.items()})
-            for s, (one, numbers) in enumerate(zip(self.settings, judged, strict=True))
-        ]
+
+        def trial(first: int) -> Trial:
+            models = slice(first, first + TWINS)
+            numbers = {name: fmean(getattr(report, name)[models]) for name in JUDGED}
+            return Trial(self.settings[first], **numbers, weights={n: w[models].detach() for n, w in weights.items()})
+
+        return [trial(first) for first in range(0, len(self.settings), TWINS)]
