@@ -7,20 +7,24 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from own_files import sensors, write
+from own_files import sensors, short, write
 
 from taggernet import group_file as module
 from taggernet.cli import main
-from taggernet.data import files
+from taggernet.data import Scenes, files
 from taggernet.data.lazy import open_data
 from taggernet.group_file import Work, group_file
 from taggernet.tagger import Tagger, TaggerConfig
+from taggernet.training import train
+from taggernet.training.auto_config import config_for
+from taggernet.training.datasets import permutation
 from taggernet.training.distributed import World
 from taggernet.training.seeds import initial_weights, one_seed
 
@@ -52,9 +56,11 @@ def read(path: Path) -> dict[str, Any]:
 
 def expected(folder: Path, x: Any, **options: Any) -> dict[str, Any]:
     tagger = Tagger.load(folder)
-    out = tagger.group(x, **options)
+    out = tagger.group(x, **{"starts": 4} | options)
     found = {"labels": out.labels, "masks": out.masks, "reconstructions": out.reconstructions}
-    return found | ({"class_probabilities": tagger.predict(x, **options)} if tagger.config.classes else {})
+    return found | (
+        {"class_probabilities": tagger.class_probabilities(out.history[-1]).numpy()} if tagger.config.classes else {}
+    )
 
 
 def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -84,6 +90,24 @@ def test_batch_norm_sees_the_batches_it_would_see_anyway(tmp_path: Path) -> None
         device="cpu", progress=False,
     )  # fmt: skip
     same(read(out), expected(folder, arrays["x"], groups=4, iterations=3, seed=5, batch_size=10))
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_model_of_permuted_scenes_sees_them_so(alone: bool, tmp_path: Path) -> None:
+    """Its groups come back in the order of the file, also where the seed's folder was taken out of its run."""
+    arrays = sensors(30)
+    config = short(config_for(Scenes.of(arrays["x"])))
+    config = replace(config, data=replace(config.data, permuted=True), groups=2, test_groups=2)
+    train(replace(config, model=replace(config.model, widths=(12, 6))), tmp_path / "run", scenes=Scenes.of(arrays["x"]))
+    folder = (tmp_path / "run" / "seed-0").rename(tmp_path / "taken") if alone else tmp_path / "run" / "seed-0"
+    file = write(tmp_path / "x.npz", arrays)
+    found = read(group_file(folder, file, tmp_path / "out.npz", starts=2, device="cpu", progress=False))
+    order = permutation(config.data, 10)
+    seen = Tagger.load(folder).group(arrays["x"].reshape(30, 10)[:, order], starts=2)
+    for name, wanted in (("labels", seen.labels), ("masks", seen.masks), ("reconstructions", seen.reconstructions)):
+        assert np.ptp(wanted) > 0.05
+        flat = found[name].reshape(wanted.shape)
+        np.testing.assert_allclose(flat[..., order], wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.usefixtures("small_parts")

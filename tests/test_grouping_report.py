@@ -18,7 +18,7 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.auto_config import config_for
-from taggernet.training.seeds import initial_weights
+from taggernet.training.seeds import initial_weights, one_seed
 
 SCENES = data.shapes(12, split="test")
 
@@ -68,6 +68,21 @@ def test_the_numbers_are_those_of_a_naive_pass() -> None:
     ami = [adjusted_mutual_info_score(a, b, average_method="max") for a, b in zip(*labels, strict=True)]
     assert report.agreement == pytest.approx([np.mean(ami)], abs=1e-5)
     assert report.used == pytest.approx([np.mean([len(np.unique(one)) for start in labels for one in start])])
+
+
+def test_groups_of_other_first_weights_are_compared() -> None:
+    """Each model with its twins, by scikit-learn's AMI; the score takes the lower of the two agreements."""
+    scenes = data.Scenes.of(np.random.default_rng(0).normal(size=(40, 12)))
+    config = replace(config_for(scenes).model, widths=(16, 8))
+    weights = initial_weights(config, [0, 1, 2, 2], "cpu")
+    report = grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2, twins=2)
+    first, second = (_masks(one_seed(config, weights, i, groups=3, iterations=2), scenes)[0].argmax(1) for i in (0, 1))
+    ami = [adjusted_mutual_info_score(a, b, average_method="max") for a, b in zip(first, second, strict=True)]
+    assert report.reproduced == pytest.approx([np.mean(ami)] * 2 + [1.0, 1.0], abs=1e-5)
+    alone = grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2)
+    assert alone.reproduced == []
+    assert report.score[0] < alone.score[0]
+    assert report.score[2:] == alone.score[2:]
 
 
 def _enough(scenes: data.Scenes) -> data.Scenes:

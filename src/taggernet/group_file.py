@@ -134,8 +134,8 @@ class Work:
     seed: int
     batch: int
     arrays: tuple[str, ...]
-    starts: int
-    order: Array | None
+    starts: int = 4
+    order: Array | None = None
     """The permutation of the positions that the model was trained with, if it was."""
 
     def parts(self) -> list[tuple[int, int]]:

@@ -38,8 +38,9 @@ def test_a_setting_in_a_stack_is_trained_as_it_is_alone(kind: str) -> None:
     stack.run_updates()
     together = stack.update.current_state().weights
     for i, setting in enumerate(settings):
-        for name, weight in tn.train(setting, scenes=scenes).weights.items():
-            torch.testing.assert_close(together[name][i : i + 1], weight, rtol=1e-2, atol=1e-4)
+        for name, weight in tn.train(replace(setting, seeds=tune.TWINS), scenes=scenes).weights.items():
+            mine = slice(i * tune.TWINS, (i + 1) * tune.TWINS)
+            torch.testing.assert_close(together[name][mine], weight, rtol=1e-2, atol=1e-4)
 
 
 def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
@@ -51,15 +52,16 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
         scores = [trial.score + tune.MARGIN * default for trial, default in zip(trials, usual, strict=True)]
         assert scores == sorted(scores, reverse=True)
         assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
-    assert {trial.config.model.norm for trial in found[0]} == {"batch", "layer"}
-    assert len({trial.config.model.noise for trial in found[0]}) == len(tune.NOISES["real"]) + 1
+    assert {trial.config.model.masks for trial in found[0]} == {"mapping", "posterior"}
+    assert len({trial.config.model.noise for trial in found[0]}) == 2
+    assert {len(weight) for trial in found[0] for weight in trial.weights.values()} == {tune.TWINS}
 
 
-@pytest.mark.parametrize(("scores", "first"), [((0.3, 0.35), 0), ((0.3, 0.45), 1), ((0.5, 0.1), 0)])
+@pytest.mark.parametrize(("scores", "first"), [((0.3, 0.4), 0), ((0.3, 0.5), 1), ((0.5, 0.1), 0)])
 def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float, float], first: int) -> None:
     _, config = own("real")
     settings = [config, replace(config, model=replace(config.model, noise=0.7))]
-    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, {}) for c, score in zip(settings, scores, strict=True)]
+    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, {}) for c, score in zip(settings, scores, strict=True)]
     assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
 
 
@@ -68,7 +70,18 @@ def test_what_was_asked_for_is_not_varied() -> None:
     asked = replace(config, model=replace(config.model, noise=0.123, widths=(20, 10)))
     tried = tune.candidates(asked, default=config)
     assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
-    assert [c.model.norm for c in tried] == ["batch", "layer"]
+    assert [(c.model.masks, c.model.levels > 0) for c in tried] == [
+        ("mapping", False), ("posterior", False), ("posterior", True),
+    ]  # fmt: skip
+
+
+def test_a_group_less_is_tried_for_binary_scenes_unless_k_was_asked_for() -> None:
+    _, config = own("binary")
+    config = replace(config, groups=4, test_groups=4)
+    assert {(c.groups, c.test_groups) for c in tune.candidates(config)} == {(4, 4), (3, 3)}
+    assert {c.groups for c in tune.candidates(replace(config, groups=5, test_groups=5), default=config)} == {5}
+    two = tune.candidates(replace(config, groups=2, test_groups=2))
+    assert all(one != two[0] for one in two[1:]), "nothing is tried twice"
 
 
 def test_the_command_tunes_once_and_resumes(
@@ -80,14 +93,12 @@ def test_the_command_tunes_once_and_resumes(
     words = ["train", str(path), "--out", str(run), "--batch", "8", "--device", "cpu", "--no-progress"]
     assert main([*words, "--updates", "10", "--widths", "12", "6"]) == 0
     shown = capsys.readouterr().out
-    assert "tuning: 4 settings, 2 updates each" in shown
+    assert "tuning: 5 settings, 2 updates each" in shown
     assert "chosen: " in shown
     rows: list[dict[str, Any]] = json.loads((run / "tuning.json").read_text())
-    assert [row["chosen"] for row in rows] == [True, False, False, False]
+    assert [row["chosen"] for row in rows] == [True, False, False, False, False]
     model = json.loads((run / "config.json").read_text())["model"]
-    assert {name: model[name] for name in ("noise", "norm", "widths")} == {
-        name: rows[0][name] for name in ("noise", "norm", "widths")
-    }
+    assert {name: model[name] for name in tune.OF_MODEL} == {name: rows[0][name] for name in tune.OF_MODEL}
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0
     assert "tuning:" not in capsys.readouterr().out, "what was chosen is kept"
     (run / "tuning.json").write_text("[]")
