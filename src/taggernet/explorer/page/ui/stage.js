@@ -11,6 +11,8 @@ export class Stage {
     this.inspect = inspect
     this.tell = tell
     this.tool = 'move'
+    /** Which of the world's swatches the pen and new things have. */
+    this.swatch = 0
     /** @type {number | null} */
     this.element = null
     this.board = byId('input-board')
@@ -18,6 +20,7 @@ export class Stage {
     this.output = byId('output')
     this.cursor = byId('cursor')
     this.board.replaceChildren(this.input)
+    for (const canvas of [this.input, this.output]) canvas.style.aspectRatio = `${session.world.width} / ${session.world.height}`
     /** @type {HTMLButtonElement[]} */
     this.handles = []
     this.controller = new AbortController()
@@ -90,7 +93,7 @@ export class Stage {
     if (exact !== undefined) return exact
     const boxed = order.find((index) => {
       const thing = view.scene.things[index], { height, width } = world.size(thing)
-      return world.name === 'shapes' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
+      return world.name !== 'textures' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
     })
     return boxed ?? null
   }
@@ -125,11 +128,8 @@ export class Stage {
   draw(row, col) {
     const { world, view } = this.session
     if (row < 0 || col < 0 || row >= world.height || col >= world.width) return
-    const ink = Uint8Array.from(view.scene.ink ?? this.session.painted.x)
-    const at = row * world.width + col, value = this.tool === 'pen' ? 1 : 0
-    if (view.scene.ink && ink[at] === value) return
-    ink[at] = value
-    this.session.follow({ things: [], ink, back: view.scene.back })
+    const scene = world.inked(view.scene, this.session.painted.x, row * world.width + col, this.tool === 'pen', this.swatch)
+    if (scene) this.session.follow(scene)
   }
 
   /** @param {PointerEvent} event @param {HTMLElement} canvas */
@@ -201,9 +201,9 @@ export class Stage {
 
   /** @param {import('./pictures.js').Painter} painter */
   render(painter) {
-    const { world, seen, tagger, state, view } = this.session
+    const { world, seen, state, view } = this.session
     const { height, width } = world
-    paint(this.input, painter.input(tagger.inputs(seen)), height, width)
+    paint(this.input, painter.input(seen), height, width)
     paint(this.output, painter.groups(state, view.hidden), height, width)
     this.placeHandles()
     this.board.classList.toggle('drawing', this.tool !== 'move')

@@ -4,6 +4,7 @@ import { byId, make } from './dom.js'
 /** @type {Record<string, [string, string]>} */
 export const WORDS = {
   ami: ['AMI', 'Adjusted mutual information compares the groups found with the true ones, pixel by pixel: 1 means the same groups, 0 is what chance would give. Pixels that belong to no object, or to two, are not counted. It says nothing where nobody knows the truth, as in a drawing.'],
+  ari: ['FG-ARI', 'The adjusted Rand index of the foreground compares pairs of pixels: are two that belong to the same object in the same group, and two of different objects in different ones? 1 means always, 0 is what chance would give. Pixels of the background are not counted.'],
   k: ['K, the number of groups', 'How many groups share the picture. The network was trained with one number and works with others: it looks at every group in the same way. One more than there are objects is comfortable.'],
   t: ['T, the number of iterations', 'How often the network improves its guess, starting from a random one.'],
   z: ['z', 'What a group expects the whole picture to look like, also where it is hidden behind others.'],
@@ -12,7 +13,7 @@ export const WORDS = {
   grey: ['Why masks are grey in places', 'Where there is nothing but background, it makes no difference which group a pixel belongs to: the picture is the same. The masks are noise there, and shown in grey.'],
   spare: ['Why one group stays empty', 'Three shapes need three groups. The fourth is spare; the network leaves it empty, or lets it hold a copy of a shape that another group already explains.'],
   hide: ['Hide and remove', 'Hiding leaves a group out of the picture and changes nothing else. Removing takes it out of the competition: the other groups share its pixels among them, and show what was behind it.'],
-  noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped with this probability, or grey values shaken by this much.'],
+  noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped, or states changed, with this probability; grey values and colours are shaken by this much.'],
   delta: ['δz and L(m)', 'δz is the direction in which z should change to explain the picture better. L(m) is how well a group explains each pixel, compared with the other groups.'],
 }
 
