@@ -53,7 +53,8 @@ TOYS = {
         shape=(6, 5), kind="real", widths=(20, 10), mapping="conv", conv_channels=(6,), classes=2, class_widths=(8,),
     ),
 }  # fmt: skip
-"""Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings."""
+"""Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
+groups that talk."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

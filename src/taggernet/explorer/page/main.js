@@ -11,7 +11,7 @@ import { Challenges } from './ui/challenges.js'
 import { ClassTable } from './ui/class_table.js'
 import { Compare } from './ui/compare.js'
 import { Controls } from './ui/controls.js'
-import { byId, darkScheme, download, make, reducedMotion, say } from './ui/dom.js'
+import { byId, darkScheme, download, figure, make, reducedMotion, say } from './ui/dom.js'
 import { GroupCards } from './ui/group_cards.js'
 import { Inside } from './ui/inside.js'
 import { Inspector } from './ui/inspector.js'
@@ -34,7 +34,7 @@ import { explain } from './ui/words.js'
  */
 
 /** The scene that plays on arrival: a test scene that shows it well. */
-const ARRIVAL = { shapes: 41, textures: 3, sprites: 0, tetrominoes: 0, own: 0 }
+const ARRIVAL = { shapes: 41, textures: 3, sprites: 33, tetrominoes: 16, own: 0 }
 const ARRIVAL_PAUSE = 1100, PAUSE = 600, SETTLED = 250
 const LEADS = {
   shapes: null,
@@ -157,9 +157,9 @@ class Page {
   figures() {
     const { session } = this, { view, ami, foregroundAri: ari } = session
     const edited = view.removed.size ? ' with all groups' : ''
-    say(byId('ami'), ami === null ? 'no truth here' : `${ami.toFixed(2)}${edited}`)
+    say(byId('ami'), ami === null ? 'no truth here' : `${figure(ami)}${edited}`)
     byId('ari').closest('div').hidden = session.world.background === null
-    say(byId('ari'), ari === null ? '–' : ari.toFixed(2))
+    say(byId('ari'), ari === null ? '–' : figure(ari))
     say(byId('time'), `${session.milliseconds.toFixed(1)} ms`)
     const last = session.history.length - 1
     const moment = session.live ? 'live' : view.shown === 0 ? 'random start' : `iteration ${view.shown} of ${last}`
@@ -267,7 +267,7 @@ async function begin() {
   const address = location.hash.slice(1)
   const entry = entries.find(({ name }) => name === modelOf(address)) ?? entries[0]
   const choice = byId('model')
-  choice.replaceChildren(...entries.map(({ name }) => make('option', { value: name, text: name })))
+  choice.replaceChildren(...entries.map(({ name }) => make('option', { value: name, text: name.split('/').slice(-2).join('/'), title: name })))
   choice.value = entry.name
   choice.addEventListener('change', () => {
     const chosen = entries.find(({ name }) => name === choice.value) ?? entries[0]

@@ -53,15 +53,34 @@ async function wasmProducts(weights) {
   const heap = new Float32Array(memory.buffer)
   for (const [name, weight] of weights) pack(weight, heap.subarray(places.get(name).at / 4))
 
-  /** Rows `first` .. `first + count` of x, in blocks of four. @param {Float32Array} x @param {number} first @param {number} count @param {number} inputs @param {Patches} [patches] */
+  /** Rows `first` .. `first + count` of x, in blocks of four; a last block is filled up with its last row. @param {Float32Array} x @param {number} first @param {number} count @param {number} inputs @param {Patches} [patches] */
   function lay(x, first, count, inputs, patches) {
     const { lines, length, pitch } = patches ?? { lines: 1, length: inputs, pitch: 0 }
-    for (let r = 0; r < up(count, BLOCK); r++) {
-      let to = a / 4 + (r >> 2) * inputs * BLOCK + (r & 3)
-      const start = r >= count ? 0 : patches ? patches.starts[first + r] : (first + r) * inputs
+    const last = first + count - 1
+    for (let row = first, to = a / 4; row <= last; row += BLOCK) {
+      let [p, q, u, v] = [row, row + 1, row + 2, row + 3].map((r) => (patches ? patches.starts[Math.min(r, last)] : Math.min(r, last) * inputs))
       for (let line = 0; line < lines; line++) {
-        const begin = start + line * pitch
-        for (let i = begin; i < begin + length; i++, to += BLOCK) heap[to] = r < count ? x[i] : 0
+        for (let i = 0; i < length; i++, to += BLOCK) {
+          heap[to] = x[p + i]
+          heap[to + 1] = x[q + i]
+          heap[to + 2] = x[u + i]
+          heap[to + 3] = x[v + i]
+        }
+        p += pitch
+        q += pitch
+        u += pitch
+        v += pitch
+      }
+    }
+  }
+
+  /** Rows of the product out of their panels. @param {Float32Array} out @param {number} first @param {number} count @param {number} outputs @param {number} blocks */
+  function collect(out, first, count, outputs, blocks) {
+    for (let begin = 0, panel = c / 4; begin < outputs; begin += PANEL, panel += blocks * BLOCK * PANEL) {
+      const width = Math.min(PANEL, outputs - begin)
+      for (let r = 0; r < count; r++) {
+        const from = panel + r * PANEL, to = (first + r) * outputs + begin
+        for (let j = 0; j < width; j++) out[to + j] = heap[from + j]
       }
     }
   }
@@ -75,11 +94,7 @@ async function wasmProducts(weights) {
       const count = Math.min(most, rows - first), blocks = up(count, BLOCK) / BLOCK
       lay(x, first, count, inputs, patches)
       multiply(a, at, c, blocks, inputs, panels)
-      for (let r = 0, to = first * outputs; r < count; r++) {
-        for (let j = 0; j < outputs; j++) {
-          out[to++] = heap[c / 4 + ((j >> 3) * blocks + (r >> 2)) * 32 + (r & 3) * PANEL + (j & 7)]
-        }
-      }
+      collect(out, first, count, outputs, blocks)
     }
     return out
   }

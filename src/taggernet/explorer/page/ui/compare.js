@@ -1,6 +1,6 @@
 /** The same scene with fewer or more groups. Computed when the visitor pauses. */
 import { adjustedMutualInformation, labels } from '../scenes/ami.js'
-import { byId, make, say } from './dom.js'
+import { byId, figure, make, say } from './dom.js'
 import { paint } from './pictures.js'
 
 export const COMPARED = [2, 3, 4, 6]
@@ -31,7 +31,7 @@ export class Compare {
       const history = tagger.group(seen, k, view.t, view.seed), last = history[history.length - 1]
       paint(canvas, painter.groups(last, new Set()), world.height, world.width)
       const ami = painted.scored && painted.truth ? adjustedMutualInformation(painted.truth, labels(last.m, k)) : null
-      say(score, ami === null ? '' : `AMI ${ami.toFixed(2)}`)
+      say(score, ami === null ? '' : `AMI ${figure(ami)}`)
       await new Promise((go) => setTimeout(go))
       if (turn !== this.turn) return
     }

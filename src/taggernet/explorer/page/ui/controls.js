@@ -26,7 +26,8 @@ export class Controls {
     say(byId('objects-label'), many)
     byId('objects').closest('label').hidden = !world.objects
     byId('sources').hidden = !world.count
-    say(byId('sources').querySelector('span'), world.name === 'own' ? 'Yours, held out' : 'Test set')
+    say(byId('sources').querySelector('span'), world.name === 'own' ? 'File' : 'Test set')
+    byId('about-grey').hidden = config.kind !== 'binary'
     byId('number').max = world.count - 1
     byId('noise').max = config.kind === 'binary' ? 0.4 : 0.5
     byId('tools').hidden = !things && !world.draws
