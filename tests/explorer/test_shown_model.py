@@ -13,6 +13,7 @@ from safetensors.numpy import load as read_arrays
 import taggernet as tn
 from taggernet import Tagger, TaggerConfig, data
 from taggernet.data import Scenes
+from taggernet.explorer.bundle import bundle
 from taggernet.explorer.shown_model import shown_model
 from taggernet.fileio import write_json
 from taggernet.pretrained import SHIPPED
@@ -113,6 +114,8 @@ def test_a_card_says_which_sprites_fit(tmp_path: Path, monkeypatch: pytest.Monke
     assert (shown.name, shown.world, shown.objects, shown.scenes) == ("sprites", "sprites", 4, None)
     assert shown.details == {"fewest": 3, "one_colour": True, "draws": True, "background": None}
     assert shown.weights == tmp_path / "sprites" / "model.safetensors"
+    (entry,) = json.loads(bundle("sprites").read("models.json") or b"")["models"]
+    assert (entry["world"], entry["objects"], entry["fewest"], entry["one_colour"]) == ("sprites", 4, 3, True)
 
 
 def test_what_the_page_cannot_draw_are_scenes_of_the_run(tmp_path: Path) -> None:

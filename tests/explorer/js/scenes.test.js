@@ -12,6 +12,7 @@ import { SEEN, ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/sh
 import { SpriteWorld } from '../../../src/taggernet/explorer/page/scenes/sprites.js'
 import { TetrominoWorld } from '../../../src/taggernet/explorer/page/scenes/tetrominoes.js'
 import { TextureWorld } from '../../../src/taggernet/explorer/page/scenes/textures.js'
+import { channelColours } from '../../../src/taggernet/explorer/page/ui/pictures.js'
 
 const vectors = JSON.parse(readFileSync(process.env.TAGGERNET_VECTORS, 'utf-8'))
 const near = (a, b, most = 1e-6) => {
@@ -136,12 +137,31 @@ test('coloured shapes stay on the canvas, cover what is below, and are its truth
 test('a pen has the colours on offer, and an eraser leaves the ground', () => {
   const world = new SpriteWorld([32, 32]), thing = world.make('heart', null, 2), scene = { things: [thing], ink: null, back: 51 }
   const middle = (thing.row + 4) * 32 + thing.col + 4
-  const drawn = world.inked(scene, null, 5, true, 3), erased = world.inked(drawn, null, middle, false, 3)
-  assert.equal(world.inked(drawn, null, 5, true, 3), null)
+  const drawn = world.inked(scene, null, [5, 6], true, 3), erased = world.inked(drawn, null, [middle], false, 3)
+  assert.equal(world.inked(drawn, null, [5], true, 3), null)
   const { x, truth } = world.paint(erased)
   assert.deepEqual([...x.subarray(15, 18)], world.colours[world.swatches[3]])
   assert.deepEqual([...x.subarray(3 * middle, 3 * middle + 3)], [0.2, 0.2, 0.2].map(Math.fround))
   assert.equal(truth, null)
+})
+
+test('colours have names', () => {
+  const names = (world) => world.swatches.map((index) => world.colourName(index))
+  assert.deepEqual(names(new TetrominoWorld([35, 35])), ['red', 'green', 'blue', 'yellow', 'magenta', 'cyan', 'white'])
+  assert.deepEqual(new Set(names(new SpriteWorld([64, 64]))).size, 8)
+  assert.deepEqual(names(new OwnWorld([9, 9], { kind: 'categorical', channels: 3 }, null)), ['state 0', 'state 1', 'state 2'])
+  const world = new TetrominoWorld([35, 35])
+  assert.equal(world.title(world.make('T0', null, 3)), 'yellow T')
+})
+
+test('the colours of channels add up to white, and states have different ones', () => {
+  for (const channels of [1, 2, 3, 4, 7]) {
+    const sum = channelColours('real', channels).reduce((total, colour) => total.map((part, i) => part + colour[i]))
+    near(sum, [255, 255, 255], 1e-9)
+  }
+  assert.deepEqual(channelColours('binary', 3), [[255, 0, 0], [0, 255, 0], [0, 0, 255]])
+  const states = channelColours('categorical', 12)
+  for (const [i, a] of states.entries()) for (const b of states.slice(i + 1)) assert.ok(a.reduce((sum, part, at) => sum + Math.abs(part - b[at]), 0) > 30)
 })
 
 test('shapes on a scene of a file keep its truth and add theirs', () => {

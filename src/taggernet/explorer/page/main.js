@@ -39,8 +39,8 @@ const ARRIVAL_PAUSE = 1100, PAUSE = 600, SETTLED = 250
 const LEADS = {
   shapes: null,
   textures: 'Two handwritten digits, one in front of the other, painted with textures on a textured background: there is no outline to follow. Nobody told this network what a digit is when it learned to group; it only repaired noisy pictures, with a few groups that share the work. Watch it guess five times.',
-  sprites: 'You see a few coloured shapes at a glance; this network sees loose pixels, and nobody ever told it what a shape is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess, and the shapes come apart.',
-  tetrominoes: 'You see three pieces at a glance; this network sees loose pixels, and nobody ever told it what a piece is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess, and the pieces come apart.',
+  sprites: 'You see a few coloured shapes at a glance; this network sees loose pixels, and nobody ever told it what a shape is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess.',
+  tetrominoes: 'You see three pieces at a glance; this network sees loose pixels, and nobody ever told it what a piece is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess.',
   own: 'This network learned to repair noisy pictures with a few groups that share the work: each explains what the others cannot. Nobody told it which pixels belong together. Watch it guess.',
 }
 

@@ -44,6 +44,16 @@ export function spriteMask(kind, scale, angle, size) {
   return cropped(line.map((down) => line.map((right) => INSIDE[kind](cos * right + sin * down, sin * right - cos * down))))
 }
 
+const HUES = ['red', 'orange', 'yellow', 'green', 'green', 'cyan', 'cyan', 'blue', 'blue', 'purple', 'magenta', 'pink']
+
+/** The name of a colour. @param {number[]} rgb from 0 to 1 */
+export function nameOf([r, g, b]) {
+  const most = Math.max(r, g, b), span = most - Math.min(r, g, b)
+  if (span < 0.15) return most > 0.85 ? 'white' : most < 0.15 ? 'black' : 'grey'
+  const sixth = most === r ? ((g - b) / span + 6) % 6 : most === g ? (b - r) / span + 2 : (r - g) / span + 4
+  return HUES[Math.round(2 * sixth) % 12]
+}
+
 export class ObjectWorld {
   /** @param {string} name @param {number[]} shape @param {number} channels */
   constructor(name, [height, width], channels) {
@@ -66,6 +76,8 @@ export class ObjectWorld {
     this.colours = []
     /** @type {number[]} the colours on offer */
     this.swatches = []
+    /** @type {number[]} least and most of what a picture holds */
+    this.range = [0, 1]
     /** @type {Map<string, Stencil>} */
     this.stencils = new Map()
   }
@@ -113,9 +125,21 @@ export class ObjectWorld {
     return r >= 0 && r < height && c >= 0 && c < width && covered[r * width + c] === 1
   }
 
-  /** @param {Thing} thing */
-  title({ kind }) {
+  /** What to call a thing. @param {Thing} thing */
+  title({ kind, colour }) {
+    const name = this.kindName(kind)
+    return this.swatches.length > 1 ? `${this.colourName(colour)} ${name}` : name
+  }
+
+  /** What to call a kind. @param {string} kind */
+  kindName(kind) {
     return kind
+  }
+
+  /** What to call a colour. @param {number} index */
+  colourName(index) {
+    const values = this.colours[index], low = this.range[0], unit = this.range[1] - low
+    return this.channels === 3 ? nameOf(values.map((value) => (value - low) / unit)) : `colour ${index + 1}`
   }
 
   /** What lies below all things. @param {number | null} back @returns {Ground} */
@@ -150,12 +174,12 @@ export class ObjectWorld {
     return { x, truth: known, classes, scored: known?.some((label) => label > 0) ?? false }
   }
 
-  /** The scene with a position drawn or erased; null where nothing changes. @param {Scene} scene @param {Float32Array} _ @param {number} at @param {boolean} pen @param {number} swatch */
-  inked(scene, _, at, pen, swatch) {
+  /** The scene with some positions drawn or erased; null where nothing changes. @param {Scene} scene @param {Float32Array} _ @param {number[]} positions @param {boolean} pen @param {number} swatch */
+  inked(scene, _, positions, pen, swatch) {
     const ink = scene.ink ? scene.ink.slice() : new Uint8Array(this.height * this.width)
     const value = pen ? swatch + 1 : this.swatches.length + 1
-    if (ink[at] === value) return null
-    ink[at] = value
+    if (positions.every((at) => ink[at] === value)) return null
+    for (const at of positions) ink[at] = value
     return { ...scene, ink, number: undefined }
   }
 

@@ -6,7 +6,8 @@
  */
 import { ObjectWorld } from './objects.js'
 
-const MOST_STATES = 24
+/** Colours on offer, at most: an address has a letter for each. */
+const MOST_COLOURS = 24
 const GREYS = [1, 0.75, 0.5, 0.25, 0]
 /** Of the numbers of a large file, about as many are looked at. */
 const LOOKED_AT = 100_000
@@ -22,6 +23,7 @@ export class OwnWorld extends ObjectWorld {
   constructor(shape, { kind, channels }, file, { draws = true, background = null } = {}) {
     super('own', shape, channels)
     this.file = file
+    this.kind = kind
     this.count = file ? /** @type {Tensor} */ (file.get('x')).shape[0] : 0
     this.draws = draws
     this.background = background
@@ -67,6 +69,11 @@ export class OwnWorld extends ObjectWorld {
     }
   }
 
+  /** @param {number} index */
+  colourName(index) {
+    return this.kind === 'categorical' ? `state ${index}` : super.colourName(index)
+  }
+
   bare() {
     return this.nothing
   }
@@ -93,9 +100,9 @@ function rangeOf(values) {
 /** What a pen may have, C numbers each. @param {string} kind @param {number} channels @param {number[]} range */
 function coloursFor(kind, channels, [low, high]) {
   const one = (/** @type {number} */ index) => Array.from({ length: channels }, (_, c) => (c === index ? high : low))
-  if (kind === 'categorical') return Array.from({ length: Math.min(channels, MOST_STATES) }, (_, state) => one(state))
+  if (kind === 'categorical') return Array.from({ length: Math.min(channels, MOST_COLOURS) }, (_, state) => one(state))
   if (channels === 1) return kind === 'binary' ? [[1]] : GREYS.map((share) => [low + share * (high - low)])
-  if (channels > 3) return [...Array.from({ length: Math.min(channels, MOST_STATES) }, (_, c) => one(c)), new Array(channels).fill(high)]
+  if (channels > 3) return [new Array(channels).fill(high), ...Array.from({ length: channels }, (_, c) => one(c))].slice(0, MOST_COLOURS)
   // every corner but the darkest, the purest colours first
   const bits = Array.from({ length: 2 ** channels - 1 }, (_, index) => index + 1)
   const count = (/** @type {number} */ code) => code.toString(2).replaceAll('0', '').length

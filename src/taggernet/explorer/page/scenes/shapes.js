@@ -106,16 +106,21 @@ export class ShapeWorld {
     return kind
   }
 
+  /** What to call a kind. @param {string} kind */
+  kindName(kind) {
+    return kind
+  }
+
   /** A small picture of a kind, '#' where it is. @param {string} kind @returns {string[]} */
   stamp(kind) {
     return this.masks.get(kind) ?? []
   }
 
-  /** The scene with an element drawn or erased, all of it a drawing now; null where nothing changes. @param {Scene} scene @param {Float32Array} x @param {number} at @param {boolean} pen */
-  inked({ ink: before, back }, x, at, pen) {
+  /** The scene with some elements drawn or erased, all of it a drawing now; null where nothing changes. @param {Scene} scene @param {Float32Array} x @param {number[]} elements @param {boolean} pen */
+  inked({ ink: before, back }, x, elements, pen) {
     const ink = Uint8Array.from(before ?? x), value = Number(pen)
-    if (before && ink[at] === value) return null
-    ink[at] = value
+    if (before && elements.every((at) => ink[at] === value)) return null
+    for (const at of elements) ink[at] = value
     return { things: [], ink, back }
   }
 

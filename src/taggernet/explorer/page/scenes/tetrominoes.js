@@ -54,8 +54,8 @@ export class TetrominoWorld extends ObjectWorld {
     return { height, width, covered }
   }
 
-  /** @param {import('./objects.js').Thing} thing */
-  title({ kind }) {
+  /** A letter, whichever way it is turned. @param {string} kind */
+  kindName(kind) {
     return kind.length === 2 ? kind[0] : kind
   }
 

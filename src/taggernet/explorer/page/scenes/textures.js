@@ -117,7 +117,12 @@ export class TextureWorld {
 
   /** @param {Thing} thing */
   title({ digit }) {
-    return `a ${this.labels[digit]}`
+    return this.kindName(String(this.labels[digit]))
+  }
+
+  /** @param {string} kind */
+  kindName(kind) {
+    return `a ${kind}`
   }
 
   /** Nothing but the background. @param {any} scene */

@@ -76,21 +76,21 @@ export class Controls {
   palette() {
     const { world } = this.session
     byId('palette').replaceChildren(...world.kinds.map((/** @type {string} */ kind) => {
-      const label = world.stamp ? world.title({ kind }) : `a ${kind}`
+      const label = world.kindName(kind)
       return make('button', { class: 'stamp', title: label, 'aria-label': `Add ${label}`, onclick: () => this.add(kind) }, world.stamp ? this.stamp(kind) : kind)
     }))
   }
 
   /** The colours of new things and of the pen. @param {import('./pictures.js').Painter} painter */
   colours(painter) {
-    const { swatches, colours } = this.session.world
+    const { world } = this.session, { swatches, colours } = world
     byId('colours').hidden = swatches.length < 2
     if (swatches.length < 2) return
     byId('colours').replaceChildren(...swatches.map((/** @type {number} */ index, /** @type {number} */ number) => {
-      const patch = make('span'), colour = painter.mixed((c) => colours[index][c]), name = `Colour ${number + 1} of ${swatches.length}`
+      const patch = make('span'), colour = painter.mixed((c) => colours[index][c])
       patch.style.backgroundColor = css(colour)
       return make('label', {}, make('input', {
-        type: 'radio', name: 'colour', value: number, checked: number === this.stage.swatch, 'aria-label': name,
+        type: 'radio', name: 'colour', value: number, checked: number === this.stage.swatch, 'aria-label': world.colourName(index),
         onchange: () => (this.stage.swatch = number),
       }), patch)
     }))

@@ -4,6 +4,9 @@ import { paint } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
+/** A pen is one position wide on a canvas of this side, and wider on a larger one. */
+const WHOLE_PEN = 20
+
 export class Stage {
   /** @param {Session} session @param {(element: number | null) => void} inspect @param {(said: string) => void} tell */
   constructor(session, inspect, tell) {
@@ -73,6 +76,7 @@ export class Stage {
     if (this.tool !== 'move') {
       this.board.setPointerCapture(event.pointerId)
       this.drawing = true
+      this.last = undefined
       this.draw(row, col)
       return
     }
@@ -124,11 +128,22 @@ export class Stage {
     this.session.follow({ ...view.scene, things, number: undefined })
   }
 
-  /** @param {number} row @param {number} col */
+  /** A line from where the pen was last. @param {number} row @param {number} col */
   draw(row, col) {
-    const { world, view } = this.session
-    if (row < 0 || col < 0 || row >= world.height || col >= world.width) return
-    const scene = world.inked(view.scene, this.session.painted.x, row * world.width + col, this.tool === 'pen', this.swatch)
+    const { world, view } = this.session, from = this.last ?? [row, col]
+    this.last = [row, col]
+    const steps = Math.max(1, Math.abs(row - from[0]), Math.abs(col - from[1]))
+    const side = Math.max(1, Math.round(Math.min(world.height, world.width) / WHOLE_PEN)), first = -((side - 1) >> 1)
+    /** @type {Set<number>} */
+    const positions = new Set()
+    for (let step = 0; step <= steps; step++) {
+      const centre = [0, 1].map((axis) => Math.round(from[axis] + ((this.last[axis] - from[axis]) * step) / steps))
+      for (let cell = 0; cell < side * side; cell++) {
+        const r = centre[0] + first + Math.floor(cell / side), c = centre[1] + first + (cell % side)
+        if (r >= 0 && c >= 0 && r < world.height && c < world.width) positions.add(r * world.width + c)
+      }
+    }
+    const scene = world.inked(view.scene, this.session.painted.x, [...positions], this.tool === 'pen', this.swatch)
     if (scene) this.session.follow(scene)
   }
 
