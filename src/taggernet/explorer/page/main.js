@@ -22,7 +22,7 @@ import { animation, picture } from './ui/save.js'
 import { LIVE_ITERATIONS, Session } from './ui/session.js'
 import { Stage } from './ui/stage.js'
 import { Strip } from './ui/strip.js'
-import { explain } from './ui/words.js'
+import { explain, leadFor } from './ui/words.js'
 
 /**
  * A line of models.json.
@@ -36,13 +36,6 @@ import { explain } from './ui/words.js'
 /** The scene that plays on arrival: a test scene that shows it well. */
 const ARRIVAL = { shapes: 41, textures: 3, sprites: 33, tetrominoes: 16, own: 0 }
 const ARRIVAL_PAUSE = 1100, PAUSE = 600, SETTLED = 250
-const LEADS = {
-  shapes: null,
-  textures: 'Two handwritten digits, one in front of the other, painted with textures on a textured background: there is no outline to follow. Nobody told this network what a digit is when it learned to group; it only repaired noisy pictures, with a few groups that share the work. Watch it guess five times.',
-  sprites: 'You see a few coloured shapes at a glance; this network sees loose pixels, and nobody ever told it what a shape is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess.',
-  tetrominoes: 'You see three pieces at a glance; this network sees loose pixels, and nobody ever told it what a piece is. It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot. Watch it guess.',
-  own: 'This network learned to repair noisy pictures with a few groups that share the work: each explains what the others cannot. Nobody told it which pixels belong together. Watch it guess.',
-}
 
 const tell = (/** @type {string} */ words) => say(byId('status'), words)
 
@@ -241,8 +234,7 @@ async function open(entry, digits, address) {
   const tagger = await Tagger.from(weights, card, { plain: new URLSearchParams(location.search).has('plain') })
   page = new Page(entry, tagger, await worldFor(entry, tagger, digits))
   Object.assign(window, { explorer: page })
-  const lead = LEADS[/** @type {keyof typeof LEADS} */ (page.session.world.name)]
-  if (lead) say(byId('lead'), lead)
+  say(byId('lead'), leadFor(page.session.world, page.session.view.t))
   say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')
   for (const id of ['play', 'fresh', 'model']) byId(id).disabled = false

@@ -160,11 +160,10 @@ export class ObjectWorld {
     const first = 1 + (truth ?? []).reduce((most, label) => Math.max(most, label), 0)
     const fill = (/** @type {number} */ at, /** @type {number[]} */ colour) => x.set(colour, at * channels)
     things.forEach((thing, index) => {
-      const { height, width, covered } = this.stencil(thing)
+      const { width, covered } = this.stencil(thing)
       covered.forEach((on, cell) => {
-        if (!on) return
         const row = thing.row + Math.floor(cell / width), col = thing.col + (cell % width)
-        if (row >= this.height || col >= this.width || height < 1) return
+        if (!on || row >= this.height || col >= this.width) return
         fill(row * this.width + col, this.colours[thing.colour])
         if (truth) truth[row * this.width + col] = first + index
       })

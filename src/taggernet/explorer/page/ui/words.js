@@ -1,4 +1,4 @@
-/** What the letters and figures mean: in small bubbles where they stand, and all together at the end of the page. */
+/** What a visitor reads: first of all, and of the letters and figures, in small bubbles and together at the end of the page. */
 import { byId, make } from './dom.js'
 
 /** @type {Record<string, [string, string]>} */
@@ -15,6 +15,24 @@ export const WORDS = {
   hide: ['Hide and remove', 'Hiding leaves a group out of the picture and changes nothing else. Removing takes it out of the competition: the other groups share its pixels among them, and show what was behind it.'],
   noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped, or states changed, with this probability; grey values and colours are shaken by this much.'],
   delta: ['δz and L(m)', 'δz is the direction in which z should change to explain the picture better. L(m) is how well a group explains each pixel, compared with the other groups.'],
+}
+
+const TIMES = ['never', 'once', 'twice', 'three times', 'four times', 'five times', 'six times', 'seven times', 'eight times', 'nine times', 'ten times']
+const LEARNED = 'It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot.'
+
+/** What a visitor reads first. @param {any} world @param {number} iterations */
+export function leadFor({ name, objects, fewest, height, width }, iterations) {
+  const watch = `Watch it guess ${TIMES[iterations]}`
+  if (name === 'shapes') {
+    return `You see ${objects === 3 && fewest === 3 ? 'three' : 'a few'} shapes at a glance; this network sees ${height * width} loose pixels, and nobody ever told it what a shape is. ${LEARNED} ${watch}, and the shapes come apart.`
+  }
+  if (name === 'textures') {
+    const what = objects === 1 ? 'A handwritten digit, painted with a texture' : 'Two handwritten digits, one in front of the other, painted with textures'
+    return `${what} on a textured background: there is no outline to follow. Nobody told this network what a digit is when it learned to group; it only repaired noisy pictures, with a few groups that share the work. ${watch}.`
+  }
+  if (name === 'own') return `This network sees loose pixels, and nobody ever told it which of them belong together. ${LEARNED} ${watch}.`
+  const [many, one] = name === 'sprites' ? ['coloured shapes', 'shape'] : ['pieces', 'piece']
+  return `You see a few ${many} at a glance; this network sees loose pixels, and nobody ever told it what a ${one} is. ${LEARNED} ${watch}.`
 }
 
 /** Bubbles open by mouse, touch and keyboard, and close with Escape. */
