@@ -115,9 +115,8 @@ class ConvMapping(nn.Module):
         self.up = nn.ModuleList([Conv(inputs, levels[0]), *(Conv(low, high, stride=2) for low, high in upward)])
         self.bias = nn.ParameterList(per_feature(features, 0.0) for features in levels)
         self.norms_up = nn.ModuleList(make_norm(norm, eps, features) for features in levels)
-        self.ladder = Ladder(
-            (math.prod(self.sizes[-1]) * levels[-1], *widths), norm, gate, top, eps, attention=attention, lateral=lateral
-        )
+        coarsest = math.prod(self.sizes[-1]) * levels[-1]
+        self.ladder = Ladder((coarsest, *widths), norm, gate, top, eps, attention=attention, lateral=lateral)
         self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
         self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
         self.combine = nn.ModuleList(
