@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { OwnWorld } from '../../../src/taggernet/explorer/page/scenes/own.js'
+import { SpriteWorld } from '../../../src/taggernet/explorer/page/scenes/sprites.js'
+import { TetrominoWorld } from '../../../src/taggernet/explorer/page/scenes/tetrominoes.js'
 import { ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/shapes.js'
 import { decode, encode } from '../../../src/taggernet/explorer/page/ui/address.js'
 import { encodeGif } from '../../../src/taggernet/explorer/page/ui/gif.js'
+import { stroke } from '../../../src/taggernet/explorer/page/ui/pen.js'
 import { Player } from '../../../src/taggernet/explorer/page/ui/player.js'
 import { answered, errorOf, following, keep, newRound, restore, sceneOf, topTwo } from '../../../src/taggernet/explorer/page/ui/quiz.js'
 import { Session } from '../../../src/taggernet/explorer/page/ui/session.js'
@@ -15,8 +19,9 @@ const vectors = JSON.parse(readFileSync(process.env.TAGGERNET_VECTORS, 'utf-8'))
 function fake() {
   const state = (groups, seed = 0) => ({ groups, z: new Float32Array(groups * 400), m: new Float32Array(groups * 400).fill(1 / groups), mPre: new Float32Array(groups * 400), fed: new Float32Array(0), top: null, seed })
   return {
-    asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', scale: 1 },
+    asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', channels: 1 }, scaleOf: () => 1,
     inputs: (x) => x,
+    start: state,
     group(x, groups, iterations, seed) {
       this.asked.push([groups, iterations, seed])
       return Array.from({ length: iterations + 1 }, () => state(groups, seed))
@@ -28,7 +33,12 @@ function fake() {
   }
 }
 
-const begin = () => new Session(fake(), new ShapeWorld(20), 'shapes')
+function begin() {
+  const session = new Session(fake(), new ShapeWorld(20), 'shapes')
+  assert.equal(session.tagger.asked.length, 0)
+  session.set(session.defaults())
+  return session
+}
 
 test('what belongs to the old groups goes with them, and nothing else does', () => {
   const session = begin()
@@ -112,6 +122,26 @@ test('an address holds the whole view', () => {
   }
 })
 
+test('an address holds coloured things, what is below them, and ink of several colours', () => {
+  const ink = Uint8Array.from({ length: 1024 }, (_, at) => (at > 40 && at < 300 ? at % 7 : 0))
+  const file = new Map([['x', { shape: [3, 32, 32, 3], data: Float32Array.from({ length: 9216 }, (_, at) => (at % 11) / 11) }]])
+  for (const world of [new SpriteWorld([32, 32]), new OwnWorld([32, 32], { kind: 'real', channels: 3 }, file), new TetrominoWorld([28, 28])]) {
+    const { back } = world.test(2), things = world.kinds.slice(0, 4).map((kind, at) => world.moved(world.make(kind, null, at), 3 * at, at))
+    for (const scene of [{ ...world.random(2, 7) }, { things, ink: null, back }, { things, ink: ink.slice(0, world.height * world.width), back }, world.empty(world.test(1))]) {
+      const view = { source: 'own', scene: { ...scene, number: undefined }, k: 3, t: 2, shown: 2, seed: 0, noise: 0, hidden: new Set(), removed: new Set() }
+      const text = encode('sprites', world, view), found = decode(text, world)
+      assert.deepEqual([...world.paint(found.scene).x], [...world.paint(scene).x])
+      assert.deepEqual(found.scene.things, scene.things)
+    }
+  }
+  const world = new SpriteWorld([32, 32])
+  for (const bad of ['things=0.1.1~9.1.1.0~0.1.1.99999~0.0.0.0.6', 'things=&ink=A1zzz&back=999', 'things=&ink=Z1sg&back=x']) {
+    const { scene } = decode(bad, world)
+    assert.deepEqual([scene.things, scene.ink], [[], null])
+    assert.equal(scene.back, world.test(0).back)
+  }
+})
+
 test('what an address says wrongly is left out', () => {
   const world = new ShapeWorld(20)
   const bad = 'scene=-1&k=99&t=x&seed=1e99&noise=7&shown=-2&hidden=0.1.2.3.4.5.6.7&removed=a&ink=%%&things=9.9.9~0~99.1.1~0.-50.400'
@@ -119,6 +149,16 @@ test('what an address says wrongly is left out', () => {
   assert.deepEqual(Object.keys(view).sort(), ['scene', 'source'])
   assert.deepEqual(view.scene.things, [{ kind: 'square', row: 0, col: 0 }, { kind: 'square', row: 0, col: 13 }])
   assert.deepEqual(decode('', world), {})
+})
+
+test('a stroke has no gaps, stays on the canvas, and is as wide as the canvas asks', () => {
+  const canvas = { height: 20, width: 30 }
+  const cells = stroke([2, 3], [9, 28], canvas).map((at) => [Math.floor(at / 30), at % 30])
+  assert.deepEqual(new Set(cells.map(([, col]) => col)).size, 26)
+  for (const [row, col] of cells.slice(1)) assert.ok(cells.some(([r, c]) => (r !== row || c !== col) && Math.abs(r - row) <= 1 && Math.abs(c - col) <= 1))
+  assert.deepEqual(stroke([5, 5], [5, 5], canvas), [155])
+  assert.deepEqual(stroke([-9, 5], [-9, 9], canvas), [])
+  assert.equal(stroke([5, 5], [5, 5], { height: 64, width: 64 }).length, 9)
 })
 
 test('both sides of the human test are scored like metrics.top2_error', () => {

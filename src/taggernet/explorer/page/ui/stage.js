@@ -1,5 +1,6 @@
 /** The two large pictures: drag and draw on the left one, point at an element on the right one. */
 import { byId, make } from './dom.js'
+import { stroke } from './pen.js'
 import { paint } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session */
@@ -11,6 +12,8 @@ export class Stage {
     this.inspect = inspect
     this.tell = tell
     this.tool = 'move'
+    /** Which of the world's swatches the pen and new things have. */
+    this.swatch = 0
     /** @type {number | null} */
     this.element = null
     this.board = byId('input-board')
@@ -18,6 +21,7 @@ export class Stage {
     this.output = byId('output')
     this.cursor = byId('cursor')
     this.board.replaceChildren(this.input)
+    for (const canvas of [this.input, this.output]) canvas.style.aspectRatio = `${session.world.width} / ${session.world.height}`
     /** @type {HTMLButtonElement[]} */
     this.handles = []
     this.controller = new AbortController()
@@ -70,6 +74,7 @@ export class Stage {
     if (this.tool !== 'move') {
       this.board.setPointerCapture(event.pointerId)
       this.drawing = true
+      this.last = undefined
       this.draw(row, col)
       return
     }
@@ -90,7 +95,7 @@ export class Stage {
     if (exact !== undefined) return exact
     const boxed = order.find((index) => {
       const thing = view.scene.things[index], { height, width } = world.size(thing)
-      return world.name === 'shapes' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
+      return world.name !== 'textures' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
     })
     return boxed ?? null
   }
@@ -121,15 +126,13 @@ export class Stage {
     this.session.follow({ ...view.scene, things, number: undefined })
   }
 
-  /** @param {number} row @param {number} col */
+  /** A line from where the pen was last. @param {number} row @param {number} col */
   draw(row, col) {
-    const { world, view } = this.session
-    if (row < 0 || col < 0 || row >= world.height || col >= world.width) return
-    const ink = Uint8Array.from(view.scene.ink ?? this.session.painted.x)
-    const at = row * world.width + col, value = this.tool === 'pen' ? 1 : 0
-    if (view.scene.ink && ink[at] === value) return
-    ink[at] = value
-    this.session.follow({ things: [], ink, back: view.scene.back })
+    const { world, view, painted } = this.session
+    const positions = stroke(this.last ?? [row, col], [row, col], world)
+    this.last = [row, col]
+    const scene = positions.length ? world.inked(view.scene, painted.x, positions, this.tool === 'pen', this.swatch) : null
+    if (scene) this.session.follow(scene)
   }
 
   /** @param {PointerEvent} event @param {HTMLElement} canvas */
@@ -201,9 +204,9 @@ export class Stage {
 
   /** @param {import('./pictures.js').Painter} painter */
   render(painter) {
-    const { world, seen, tagger, state, view } = this.session
+    const { world, seen, state, view } = this.session
     const { height, width } = world
-    paint(this.input, painter.input(tagger.inputs(seen)), height, width)
+    paint(this.input, painter.input(seen), height, width)
     paint(this.output, painter.groups(state, view.hidden), height, width)
     this.placeHandles()
     this.board.classList.toggle('drawing', this.tool !== 'move')
