@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 
 setup: $(READY) ## create .venv and install the package with all tools
 
-demo: $(READY) ## group 1,000 held-out scenes with the shipped model, draw a few
+demo: $(READY) ## group 200 held-out scenes with the shipped model, draw a few
 	$(BIN)/taggernet demo
 
 test: lint typecheck pytest ## ruff, mypy --strict and all tests

@@ -133,6 +133,8 @@ def batches(rows: Shaped[Tensor, "n N"], size: int) -> Iterator[tuple[int, Shape
 
 def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
     """The histories of several batches as one."""
+    if len(histories) == 1:
+        return tuple(histories[0])
     return tuple(State.cat(states) for states in zip(*histories, strict=True))
 
 
