@@ -22,7 +22,7 @@ from taggernet.pretrained import SHIPPED
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The page, with the shipped Shapes model, a toy for textures and one for own scenes, and files of all toys."""
+    """The page, with the shipped Shapes model, toys for all other worlds, and files of all toys."""
     folder = tmp_path_factory.mktemp("models")
     toys = {name: toy(config) for name, config in TOYS.items()}
     files: dict[str, Content] = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.is_file()}
@@ -33,13 +33,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         files |= {f"{name}/{file}": place / file for file in (WEIGHTS, CARD)}
     images, labels = data.fixture_digits("test")
     files[DIGITS] = as_tensors(images=images, labels=labels)
-    x = toy_inputs(TOYS["real-layer"], 5)
-    files["own.safetensors"] = as_tensors(x=x, groups=(x > x.mean()).astype("uint8") + 1)
-    worlds = {"shapes": ("shapes", 3), "real-batch-classes": ("textures", 2), "real-layer": ("own", 0)}
-    files[LIST] = json.dumps({"digits": DIGITS, "models": [
-        {"name": name, "weights": f"{name}/{WEIGHTS}", "card": f"{name}/{CARD}", "world": world, "objects": objects,
-         "scenes": "own.safetensors" if world == "own" else None} for name, (world, objects) in worlds.items()
-    ]}).encode()  # fmt: skip
+    worlds = {"shapes": ("shapes", 3), "real-batch-classes": ("textures", 2), "real-layer": ("own", 0),
+              "conv-colour": ("sprites", 4), "bits-batch": ("tetrominoes", 1), "colour-layer": ("own", 0),
+              "states-layer": ("own", 0)}  # fmt: skip
+    entries = []
+    for name, (world, objects) in worlds.items():
+        scenes = None
+        if world == "own" and name != "states-layer":  # which has no file: an empty canvas
+            scenes, x = f"{name}.safetensors", toy_inputs(TOYS[name], 5)
+            light = x.mean(-1) if TOYS[name].channels > 1 else x
+            files[scenes] = as_tensors(x=x, groups=(light > light.mean()).astype("uint8") + 1)
+        entries.append({
+            "name": name, "weights": f"{name}/{WEIGHTS}", "card": f"{name}/{CARD}", "world": world, "objects": objects,
+            "fewest": objects, "one_colour": False, "draws": True, "background": None, "scenes": scenes,
+        })  # fmt: skip
+    files[LIST] = json.dumps({"digits": DIGITS, "models": entries}).encode()
     server = listen("127.0.0.1", None, Bundle(files))
     worker = threading.Thread(target=server.serve_forever, daemon=True)
     worker.start()

@@ -243,6 +243,14 @@ def test_the_letters_are_explained_where_they_stand(visit: Visit) -> None:
         assert page.locator("#bubble").is_hidden()
 
 
+def test_the_first_words_are_those_of_the_model(visit: Visit) -> None:
+    written = " ".join(visit().locator("#lead").inner_text().split())
+    assert written.startswith("You see three shapes at a glance; this network sees 400 loose pixels")
+    assert written.endswith("Watch it guess five times, and the shapes come apart.")
+    assert "Two handwritten digits" in visit("real-batch-classes").locator("#lead").inner_text()
+    assert "Watch it guess four times." in visit("conv-colour").locator("#lead").inner_text()
+
+
 # --- what the page is for ---------------------------------------------------------------------------------------------
 
 
@@ -307,6 +315,22 @@ def test_shapes_are_added_drawn_and_taken_out(visit: Visit) -> None:
     assert page.locator("#ami").inner_text() == "no truth here"
     page.locator("input[name=tool][value=move]").check()
     agrees(page)
+
+
+def test_the_truth_stands_beside_the_iterations(visit: Visit) -> None:
+    """Where the groups are right, in their colours; where nobody knows it, nothing."""
+    page = visit(view="scene=41")
+    groups, truth = (page.evaluate(PIXELS, "output"), page.evaluate("""() => { const canvas = document.querySelector('.truth canvas')
+      return [...canvas.getContext('2d').getImageData(0, 0, 20, 20).data] }"""))  # fmt: skip
+    labels = page.evaluate("() => [...explorer.session.painted.truth]")
+    far = [max(abs(groups[4 * e + i] - truth[4 * e + i]) for i in range(3)) for e in range(400) if labels[e]]
+    assert sorted(far)[len(far) * 9 // 10] < 60
+    assert all(truth[4 * e : 4 * e + 3] == [255] * 3 for e in range(400) if not labels[e])
+    page.locator("input[name=tool][value=pen]").check()
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.click(*centre(page, 0, 0))
+    assert page.locator(".truth").is_hidden()
+    page.locator("input[name=tool][value=move]").check()
 
 
 def test_an_element_shows_who_claims_it(visit: Visit) -> None:
@@ -395,8 +419,9 @@ def test_own_scenes_of_a_file_are_shown(visit: Visit) -> None:
     assert page.locator("#number").get_attribute("max") == "4"
     page.locator("#next").click()
     assert page.locator("#scene-title").inner_text() == "scene 1"
-    assert page.locator("#tools").is_hidden()
     assert re.fullmatch(r"-?\d\.\d\d", page.locator("#ami").inner_text())
+    box = page.locator("#input").bounding_box()
+    assert abs(box["width"] / box["height"] - 9 / 6) < 0.02  # as wide as it is
 
 
 def test_without_webassembly_it_is_plain_javascript_and_says_so(new_visit: Visit) -> None:

@@ -83,7 +83,7 @@ BROKEN = """async ([change]) => {
   if (change === 'other widths') card.model.widths = [41, 20, 10]
   if (change === 'unfrozen') card.model.norm = 'batch'
   if (change === 'colours') card.model.channels = 3
-  if (change === 'convolutions') card.model.mapping = 'conv'
+  if (change === 'another mapping') card.model.mapping = 'transformer'
   if (change === 'groups that talk') card.model.group_attention = 8
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
@@ -96,9 +96,9 @@ SENTENCES = {
     "foreign card": "not the card of a taggernet model",
     "other widths": "has shape",
     "unfrozen": "no frozen statistics",
-    "colours": "3 channels",
-    "groups that talk": "group_attention",
-    "convolutions": "runs the Ladder only",
+    "colours": "its card says",
+    "groups that talk": "has no mapping.ladder.attention",
+    "another mapping": "knows ladder and conv",
     "too large": "at most 128 a side",
 }
 

@@ -17,8 +17,9 @@ import torch
 from PIL import Image
 
 from taggernet import data, metrics
+from taggernet.data.sprites import sprite_mask
 from taggernet.rng import Key
-from taggernet.tag import BitFlip, GaussianNoise
+from taggernet.tag import BitFlip, CategoryFlip, GaussianNoise
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((Path(__file__).parent / "js").glob("*.test.js"))
@@ -28,12 +29,29 @@ RUNNER = f"""<!doctype html><script>window.process = {{ env: {{ TAGGERNET_VECTOR
 """A page in which the tests find what they use of node."""
 
 
-def shape_scenes(size: int, objects: int, style: str, numbers: list[int]) -> dict[str, Any]:
-    scenes = data.shapes(max(numbers) + 1, 0, objects, size, style=style, split="test")
+def listed(scenes: data.Scenes, numbers: list[int], **more: Any) -> dict[str, Any]:
+    """Some of the scenes, and how they were made."""
     assert scenes.groups is not None
-    return {"size": size, "objects": objects, "scenes": [
+    return more | {"scenes": [
         {"number": n, "x": scenes.x[n].ravel().tolist(), "groups": scenes.groups[n].ravel().tolist()} for n in numbers
     ]}  # fmt: skip
+
+
+def shape_scenes(size: int, objects: int, style: str, numbers: list[int], fewest: int = 0) -> dict[str, Any]:
+    scenes = data.shapes(max(numbers) + 1, 0, objects, size, style=style, split="test", min_objects=fewest)
+    return listed(scenes, numbers, size=size, objects=objects, fewest=fewest or objects)
+
+
+def sprite_scenes(size: int, objects: int, fewest: int, variant: Any, numbers: list[int]) -> dict[str, Any]:
+    scenes = data.sprites(
+        max(numbers) + 1, objects=objects, size=size, min_objects=fewest, variant=variant, split="test"
+    )
+    return listed(scenes, numbers, size=size, objects=objects, fewest=fewest, one=variant == "one-colour")
+
+
+def state_noise(key: Key) -> dict[str, Any]:
+    x = torch.eye(4)[torch.arange(60) % 4].reshape(1, -1)
+    return {"x": x[0].tolist(), "found": CategoryFlip(4, 0.3).apply(x, key)[0].tolist()}
 
 
 def vectors() -> dict[str, Any]:
@@ -59,7 +77,19 @@ def vectors() -> dict[str, Any]:
         "shapes": {
             "the paper's shapes": shape_scenes(20, 3, "paper", [0, 1, 250]),
             "small shapes": shape_scenes(10, 2, "small", [0, 7]),
+            "one to five shapes": shape_scenes(20, 5, "paper", [0, 1, 2, 3, 40], fewest=1),
         },
+        "sprites": {
+            "sprites": sprite_scenes(64, 5, 2, "colour", [0, 1, 2, 100]),
+            "small sprites": sprite_scenes(32, 4, 1, "colour", [0, 1, 2, 3, 4, 50]),
+            "sprites of one colour": sprite_scenes(35, 3, 3, "one-colour", [0, 9]),
+        },
+        "masks": [int(sprite_mask(kind, scale, 2 * np.pi * turn / 40, size).sum()) for size in (16, 64)
+                  for kind in ("square", "ellipse", "heart") for scale in np.linspace(0.5, 1, 6) for turn in range(40)],
+        "tetrominoes": [
+            listed(data.tetrominoes(61, size=35, split="test"), [0, 1, 60], size=35, objects=3),
+            listed(data.tetrominoes(30, size=14, objects=2, split="test"), [0, 5, 29], size=14, objects=2),
+        ],
         "digits": {"images": images.ravel().tolist(), "labels": labels.tolist()},
         "textures": [
             {"number": n, "x": textures.x[n].ravel().tolist(), "groups": textures.groups[n].ravel().tolist(),
@@ -69,10 +99,13 @@ def vectors() -> dict[str, Any]:
         "noise": {
             "x": x.tolist(), "binary": BitFlip(0.2).apply(torch.from_numpy(x)[None], noise)[0].tolist(),
             "real": GaussianNoise(0.3).apply(torch.from_numpy(x)[None], noise)[0].tolist(),
+            "categorical": state_noise(noise),
         },
         "ami": [
             {"truth": t.tolist(), "found": f.tolist(),
-             "ami": float(metrics.adjusted_mutual_information(t[None], f[None])[0])}
+             "ami": float(metrics.adjusted_mutual_information(t[None], f[None])[0]),
+             "ari": [float(metrics.foreground_adjusted_rand_index(t[None], f[None], b)[0]) for b in (0, 1)],
+             "objects": [int(((t != 0) & (t != b)).sum()) for b in (0, 1)]}
             for t, f in pairs if t.any()
         ],
         "halves": [[int(b), float(v)] for b, v in zip(halves, halves.view(np.float16), strict=True)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,9 @@ from safetensors.numpy import load as read_arrays
 import taggernet as tn
 from taggernet import Tagger, TaggerConfig, data
 from taggernet.data import Scenes
+from taggernet.explorer.bundle import bundle
 from taggernet.explorer.shown_model import shown_model
+from taggernet.fileio import write_json
 from taggernet.pretrained import SHIPPED
 from taggernet.training.datasets import load_split
 
@@ -69,8 +71,13 @@ def test_scenes_that_are_given_are_shown() -> None:
     assert shown.world == "own"
     assert shown.scenes is not None
     np.testing.assert_array_equal(read_arrays(shown.scenes)["x"], scenes.x)
-    with pytest.raises(ValueError, match=r"the scenes have shape \(10, 10\), but the model's inputs have \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"scenes have shape \(10, 10\), but the model's inputs have shape \(4, 4\):"):
         shown_model(Tagger(replace(SMALL, shape=(4, 4))), scenes)
+    with pytest.raises(ValueError, match=r"inputs have shape \(10, 10\) with 3 channels"):
+        shown_model(Tagger(replace(SMALL, channels=3)), scenes)
+    grey = Scenes.of(scenes.x + 0.5)
+    with pytest.raises(ValueError, match="the scenes are real, but the model's inputs are binary"):
+        shown_model(Tagger(SMALL), grey)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +86,10 @@ def test_scenes_that_are_given_are_shown() -> None:
         (SMALL, "shapes"),
         (replace(SMALL, shape=(5, 9)), "own"),
         (replace(SMALL, kind="real", shape=(28, 28)), "textures"),
+        (replace(SMALL, kind="real", shape=(16, 16), channels=3), "sprites"),
+        (replace(SMALL, shape=(14, 14), channels=3), "tetrominoes"),
+        (replace(SMALL, channels=3), "own"),
+        (replace(SMALL, channels=4, kind="categorical"), "own"),
     ],
 )
 def test_the_input_says_which_scenes_fit(config: TaggerConfig, world: str) -> None:
@@ -91,13 +102,44 @@ def test_what_is_no_picture_is_one_sentence(shape: tuple[int, ...]) -> None:
         shown_model(Tagger(replace(SMALL, shape=shape)))
 
 
-def test_colours_and_convolutions_are_one_sentence() -> None:
-    with pytest.raises(ValueError, match="3 channels: the page shows pictures of one"):
-        shown_model(Tagger(replace(SMALL, channels=3)))
-    with pytest.raises(ValueError, match="the page runs the Ladder only"):
-        shown_model(Tagger(replace(SMALL, shape=(16, 16), mapping="conv")))
-    with pytest.raises(ValueError, match="groups talk"):
-        shown_model(Tagger(replace(SMALL, group_attention=4)))
+def test_a_card_says_which_sprites_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a shipped model of sprites would be listed, with scenes like those it was trained on."""
+    config = tn.recipe("sprites-one-colour")
+    model = Tagger(replace(config.model, shape=(16, 16), conv_channels=(4, 6), widths=(8, 4)), groups=6)
+    noted = asdict(replace(config.data, size=16, objects=4, min_objects=3))
+    model.save(tmp_path / "sprites", {"recipe": config.recipe, "data": noted})
+    monkeypatch.setattr("taggernet.pretrained.SHIPPED", tmp_path)
+    monkeypatch.setattr("taggernet.explorer.shown_model.SHIPPED", tmp_path)
+    shown = shown_model("sprites")
+    assert (shown.name, shown.world, shown.objects, shown.scenes) == ("sprites", "sprites", 4, None)
+    assert shown.details == {"fewest": 3, "one_colour": True, "draws": True, "background": None}
+    assert shown.weights == tmp_path / "sprites" / "model.safetensors"
+    (entry,) = json.loads(bundle("sprites").read("models.json") or b"")["models"]
+    assert (entry["world"], entry["objects"], entry["fewest"], entry["one_colour"]) == ("sprites", 4, 3, True)
+
+
+def test_what_the_page_cannot_draw_are_scenes_of_the_run(tmp_path: Path) -> None:
+    """Sprites with textures, and pictures whose elements are shuffled."""
+    config = tn.recipe("sprites-texture")
+    model = replace(config.model, shape=(16, 16), conv_channels=(4, 6), widths=(8, 4), mapping="ladder")
+    for permuted in (False, True):
+        source = replace(config.data, size=16, valid=7, permuted=permuted)
+        folder = Tagger(model).save(tmp_path / str(permuted) / "seed-0")
+        write_json(folder.parent / "config.json", asdict(replace(config, model=model, data=source)))
+        shown = shown_model(folder)
+        assert (shown.world, shown.details["draws"], shown.details["background"]) == ("own", not permuted, 0)
+        assert shown.scenes is not None
+        np.testing.assert_array_equal(read_arrays(shown.scenes)["x"], load_split(source, "valid").x)
+
+
+def test_a_batchnorm_model_in_colour_is_frozen_on_scenes_of_its_kind() -> None:
+    for config in (
+        replace(SMALL, norm="batch", channels=3, kind="real", shape=(16, 16)),
+        replace(SMALL, norm="batch", channels=3, shape=(7, 7)),
+    ):
+        shown = shown_model(Tagger(config, groups=2, iterations=1))
+        assert isinstance(shown.card, bytes)
+        assert json.loads(shown.card)["model"]["frozen_iterations"] == 1
 
 
 def test_a_damaged_or_missing_model_is_one_sentence(tmp_path: Path) -> None:

@@ -25,15 +25,52 @@ TOYS = {
     "real-layer-head": TaggerConfig(
         shape=(6, 9), kind="real", widths=(30, 20), norm="layer", classes=3, class_widths=(12, 8),
     ),
+    "each-element-scaled": TaggerConfig(
+        shape=(3, 4), kind="real", widths=(30, 20), norm="layer", group_attention=5,
+        offsets=tuple(map(float, range(12))), scales=tuple(1 + number / 4 for number in range(12)),
+    ),
+    "colour-layer": TaggerConfig(
+        shape=(8, 9), channels=3, kind="real", widths=(40, 20), norm="layer", delta_z="exact", v_start=0.2,
+    ),
+    "colour-batch": TaggerConfig(
+        shape=(5, 6), channels=3, kind="real", widths=(30, 20), delta_z="algorithm", v_start=0.3, classes=3,
+        class_widths=(12,), class_input="masks", group_attention=6,
+    ),
+    "bits-batch": TaggerConfig(shape=(7, 7), channels=3, widths=(40, 20)),
+    "states-layer": TaggerConfig(shape=(6, 8), channels=4, kind="categorical", widths=(40, 20), norm="layer"),
+    "conv-colour": TaggerConfig(
+        shape=(16, 16), channels=3, kind="real", widths=(30, 10), norm="layer", v_start=0.05, noise=0.15,
+        mapping="conv", conv_channels=(8, 12), patch=2, heads="normalised", group_attention=4,
+    ),
+    "conv-bits-batch": TaggerConfig(
+        shape=(7, 14), channels=3, widths=(30, 10), mapping="conv", conv_channels=(8, 12, 10), top="relu",
+    ),
+    "conv-states-classes": TaggerConfig(
+        shape=(9, 11), channels=5, kind="categorical", widths=(30, 10), norm="layer", mapping="conv", patch=2,
+        conv_channels=(6, 9), classes=3, feedback="probabilities",
+    ),
+    "conv-grey-head": TaggerConfig(
+        shape=(6, 5), kind="real", widths=(20, 10), mapping="conv", conv_channels=(6,), classes=2, class_widths=(8,),
+    ),
 }  # fmt: skip
-"""Binary and real, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z."""
+"""Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
+groups that talk."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:
+    """Random inputs, their channels last."""
     generator = torch.Generator().manual_seed(7)
+    shape = (n, *config.input_shape)
     if config.kind == "binary":
-        return torch.bernoulli(torch.full((n, *config.shape), 0.3), generator=generator).numpy()
-    return (torch.rand(n, *config.shape, generator=generator) * config.scale + config.offset).numpy()
+        return torch.bernoulli(torch.full(shape, 0.3), generator=generator).numpy()
+    if config.kind == "categorical":
+        states = torch.randint(config.channels, shape[:-1], generator=generator)
+        return torch.eye(config.channels)[states].numpy()
+    scale, offset = (
+        torch.tensor(each).reshape(config.input_shape) if each else one
+        for each, one in ((config.scales, config.scale), (config.offsets, config.offset))
+    )
+    return (torch.rand(shape, generator=generator) * scale + offset).numpy()
 
 
 def toy(config: TaggerConfig) -> Tagger:

@@ -66,5 +66,6 @@ def _entry(model: ShownModel, folder: str) -> dict[str, object]:
         "card": f"{folder}/{CARD}",
         "world": model.world,
         "objects": model.objects,
+        **model.details,
         "scenes": None if model.scenes is None else f"{folder}/{SCENES}",
     }

@@ -1,16 +1,17 @@
 """A model as the page gets it: its two files, BatchNorm's statistics frozen, and the scenes that fit it.
 
-Which scenes fit is read off the run that made the model, or off its input: square binary inputs are Shapes, real ones
-of 28 x 28 are TextureMNIST. A user's own data is shown from its validation split.
+Which scenes fit is read off the run that made the model, or off its card, or off its input: square binary inputs are
+Shapes, in colour Tetrominoes; real ones of 28 x 28 are TextureMNIST, in colour Sprites. A user's own data is shown from
+its validation split.
 """
 
 from __future__ import annotations
 
 import tempfile
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from safetensors.torch import save
@@ -18,8 +19,10 @@ from safetensors.torch import save
 from taggernet import data
 from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
-from taggernet.config.run import Config
+from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
+from taggernet.data.sprites import MIN_SIZE
+from taggernet.data.tetrominoes import CANVAS
 from taggernet.data.textures import SIDE
 from taggernet.model_io import CARD, WEIGHTS, read_card, read_model_config
 from taggernet.pretrained import SHIPPED, locate
@@ -33,11 +36,15 @@ OWN_SCENES, OWN_BYTES = 500, 16 << 20
 """A user's scenes that the page gets, at most, and the bytes that they may take."""
 SMALLEST = {"paper": 16, "small": 7}
 """The smallest canvas on which each style of Shapes is used."""
+COLOURS = 3
+"""Channels of the built-in data sets in colour."""
 FREEZE_ON = 1_000
 """Scenes on which a model without frozen statistics is frozen for the page."""
 
 Content = bytes | Path
-World = Literal["shapes", "textures", "own"]
+World = Literal["shapes", "textures", "sprites", "tetrominoes", "own"]
+OBJECTS = {"shapes": 3, "textures": 2, "sprites": 5, "tetrominoes": 3, "own": 0}
+"""Objects of a test scene where neither a run nor a card says it."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,10 @@ class ShownModel:
     world: World
     """Which scenes the page makes for it; own: those in ``scenes``."""
     objects: int
-    """Shapes or digits in a test scene."""
+    """Shapes, digits, sprites or pieces in a test scene, at most."""
     scenes: bytes | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    """What else the page's list of models says."""
 
 
 def shown_model(model: Tagger | str | Path, scenes: Scenes | None = None) -> ShownModel:
@@ -72,12 +81,6 @@ def check_pictures(config: TaggerConfig) -> None:
     """The page shows pictures, and none that are too large."""
     if len(config.shape) != 2:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
-    if config.channels > 1:
-        raise ValueError(f"the model's inputs have {config.channels} channels: the page shows pictures of one")
-    if config.mapping != "ladder":
-        raise ValueError(f"the model has mapping={config.mapping!r}: the page runs the Ladder only")
-    if config.group_attention:
-        raise ValueError("the model's groups talk (group_attention): the page runs models without that")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
 
@@ -88,12 +91,12 @@ def as_tensors(**arrays: Array) -> bytes:
 
 
 def _shown(model: Tagger, folder: Path | None, name: str, run: Config | None, scenes: Scenes | None) -> ShownModel:
-    own = _own_scenes(run) if scenes is None else scenes
-    if own is not None and own.shape != model.config.shape:
-        raise ValueError(f"the scenes have shape {own.shape}, but the model's inputs have {model.config.shape}")
-    world = "own" if own is not None else _world(model.config)
-    digits = 1 if _recipe(folder, run).startswith("texture-mnist-1") else 2
-    objects = {"shapes": run.data.objects if run is not None else 3, "textures": digits, "own": 0}[world]
+    source = _data_of(folder, run)
+    own = _own_scenes(source) if scenes is None else scenes
+    if own is not None:
+        _check_fit(own, model.config)
+    world = "own" if own is not None else _world(model.config, source)
+    objects = _objects(world, folder, run, source)
     weights: Content
     card: Content
     if folder is not None and not _unfrozen(model.config):
@@ -102,7 +105,27 @@ def _shown(model: Tagger, folder: Path | None, name: str, run: Config | None, sc
         if _unfrozen(model.config):
             model = deepcopy(model).freeze_statistics(_to_freeze_on(model.config, world, objects, own))
         weights, card = _saved(model)
-    return ShownModel(name, weights, card, world, objects, None if own is None else _packed(own))
+    details = {
+        "fewest": (source.min_objects or objects) if source is not None else min(2, objects),
+        "one_colour": source is not None and source.variant == "one-colour",
+        "draws": source is None or not source.permuted,
+        "background": None if own is None else own.background,
+    }
+    return ShownModel(name, weights, card, world, objects, None if own is None else _packed(own), details)
+
+
+def _check_fit(scenes: Scenes, config: TaggerConfig) -> None:
+    """Raise ValueError unless the scenes are such as the model takes."""
+    if (scenes.shape, scenes.channels) != (config.shape, config.channels):
+        given, expected = (
+            f"shape {shape}" + (f" with {channels} channels" if channels > 1 else "")
+            for shape, channels in ((scenes.shape, scenes.channels), (config.shape, config.channels))
+        )
+        raise ValueError(f"the scenes have {given}, but the model's inputs have {expected}: give scenes like those")
+    if scenes.kind != config.kind and config.kind != "real":
+        raise ValueError(
+            f"the scenes are {scenes.kind}, but the model's inputs are {config.kind}: give scenes like those"
+        )
 
 
 def _run_of(folder: Path) -> Config | None:
@@ -110,31 +133,55 @@ def _run_of(folder: Path) -> Config | None:
     return read_config(folder.parent) if (folder.parent / "config.json").is_file() else None
 
 
-def _recipe(folder: Path | None, run: Config | None) -> str:
+def _data_of(folder: Path | None, run: Config | None) -> DataConfig | None:
+    """What the model was trained on: as its run says, or as the card of a model without one."""
     if run is not None:
-        return run.data.name
-    return "" if folder is None else str(read_card(folder).get("recipe", ""))
+        return run.data
+    noted = {} if folder is None else read_card(folder).get("data")
+    if not isinstance(noted, dict) or noted.get("name") not in BUILT_IN:
+        return None
+    known = {one: noted[one] for one in ("name", "objects", "min_objects", "size", "style", "variant") if one in noted}
+    return replace(DataConfig(), **known)
 
 
-def _world(config: TaggerConfig) -> World:
+def _world(config: TaggerConfig, source: DataConfig | None) -> World:
     """The scenes that the page can make for inputs like these."""
     height, width = config.shape
-    if config.kind == "binary" and height == width >= SMALLEST["small"]:
+    square, built_in = height == width, source is None or source.name in BUILT_IN
+    if config.kind == "binary" and config.channels == 1 and square and height >= SMALLEST["small"]:
         return "shapes"
-    if config.kind == "real" and config.shape == (SIDE, SIDE):
+    if config.kind == "binary" and config.channels == COLOURS and square and not height % CANVAS and built_in:
+        return "tetrominoes"
+    if config.kind == "real" and config.channels == COLOURS and square and height >= MIN_SIZE and built_in:
+        return "sprites"
+    if config.kind == "real" and config.channels == 1 and config.shape == (SIDE, SIDE):
         return "textures"
-    if config.kind == "binary":
+    if config.kind != "real":
         return "own"  # an empty canvas to draw on
     raise ValueError(f"no scenes of shape {config.shape} are known: give scenes of your own to look at")
 
 
-def _own_scenes(run: Config | None) -> Scenes | None:
-    """The validation scenes of a run on a user's own file, where the file is there, or on permuted pictures."""
-    if run is None or (run.data.name in BUILT_IN and not run.data.permuted):
+def _objects(world: World, folder: Path | None, run: Config | None, source: DataConfig | None) -> int:
+    """Objects in a test scene, at most."""
+    if world == "textures":
+        recipe = (
+            run.data.name if run is not None else "" if folder is None else str(read_card(folder).get("recipe", ""))
+        )
+        return 1 if recipe.startswith("texture-mnist-1") else OBJECTS[world]
+    return source.objects if source is not None and source.name == world else OBJECTS[world]
+
+
+def _own_scenes(source: DataConfig | None) -> Scenes | None:
+    """Validation scenes of a run on a user's own file, where the file is there, and of those that the page cannot make:
+    permuted pictures and sprites with textures."""
+    if source is None:
         return None
-    if run.data.name not in BUILT_IN and not Path(run.data.name).is_file():
+    made = source.name in BUILT_IN and not source.permuted and source.variant != "texture"
+    if made or (source.name not in BUILT_IN and not Path(source.name).is_file()):
         return None
-    scenes = load_split(run.data, "valid")
+    if source.name in BUILT_IN:
+        source = replace(source, valid=min(source.valid, OWN_SCENES))
+    scenes = load_split(source, "valid")
     return scenes[: max(1, min(OWN_SCENES, OWN_BYTES // (4 * scenes.x[0].size)))]
 
 
@@ -151,6 +198,10 @@ def _to_freeze_on(config: TaggerConfig, world: World, objects: int, own: Scenes 
     elif world == "textures":
         images, labels = data.fixture_digits("train")
         x = data.texture_mnist(objects, "train", 0, images=images, labels=labels, n=FREEZE_ON).x
+    elif world == "sprites":
+        x = data.sprites(FREEZE_ON, 0, objects, config.shape[0], min_objects=min(2, objects)).x
+    elif world == "tetrominoes":
+        x = data.tetrominoes(FREEZE_ON, 0, objects, config.shape[0]).x
     elif own is not None and len(own) > 1:
         x = own.x
     else:
@@ -168,10 +219,9 @@ def _saved(model: Tagger) -> tuple[bytes, bytes]:
 
 
 def _packed(scenes: Scenes) -> bytes:
-    x = scenes.x.astype("uint8" if scenes.kind == "binary" else "float32")
-    arrays: dict[str, Array] = {"x": x}
+    arrays: dict[str, Array] = {"x": scenes.x.astype("float32" if scenes.kind == "real" else "uint8")}
     if scenes.groups is not None:
-        arrays["groups"] = scenes.groups.astype("uint8")
+        arrays["groups"] = scenes.groups.astype("uint8" if scenes.groups.max() < 256 else "int32")
     if scenes.classes is not None:
         arrays["classes"] = scenes.classes.astype("int32")
     return as_tensors(**arrays)

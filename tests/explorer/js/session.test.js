@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { OwnWorld } from '../../../src/taggernet/explorer/page/scenes/own.js'
+import { SpriteWorld } from '../../../src/taggernet/explorer/page/scenes/sprites.js'
+import { TetrominoWorld } from '../../../src/taggernet/explorer/page/scenes/tetrominoes.js'
 import { ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/shapes.js'
 import { decode, encode } from '../../../src/taggernet/explorer/page/ui/address.js'
 import { encodeGif } from '../../../src/taggernet/explorer/page/ui/gif.js'
@@ -15,7 +18,7 @@ const vectors = JSON.parse(readFileSync(process.env.TAGGERNET_VECTORS, 'utf-8'))
 function fake() {
   const state = (groups, seed = 0) => ({ groups, z: new Float32Array(groups * 400), m: new Float32Array(groups * 400).fill(1 / groups), mPre: new Float32Array(groups * 400), fed: new Float32Array(0), top: null, seed })
   return {
-    asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', scale: 1 },
+    asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', channels: 1 }, scaleOf: () => 1,
     inputs: (x) => x,
     group(x, groups, iterations, seed) {
       this.asked.push([groups, iterations, seed])
@@ -109,6 +112,26 @@ test('an address holds the whole view', () => {
     for (const name of ['source', 'k', 't', 'seed', 'noise', 'shown', 'hidden', 'removed']) assert.deepEqual(session.view[name], before[name], name)
     assert.deepEqual([...session.painted.x], [...world.paint(before.scene).x])
     assert.ok(text.length < 300)
+  }
+})
+
+test('an address holds coloured things, what is below them, and ink of several colours', () => {
+  const ink = Uint8Array.from({ length: 1024 }, (_, at) => (at > 40 && at < 300 ? at % 7 : 0))
+  const file = new Map([['x', { shape: [3, 32, 32, 3], data: Float32Array.from({ length: 9216 }, (_, at) => (at % 11) / 11) }]])
+  for (const world of [new SpriteWorld([32, 32]), new OwnWorld([32, 32], { kind: 'real', channels: 3 }, file), new TetrominoWorld([28, 28])]) {
+    const { back } = world.test(2), things = world.kinds.slice(0, 4).map((kind, at) => world.moved(world.make(kind, null, at), 3 * at, at))
+    for (const scene of [{ ...world.random(2, 7) }, { things, ink: null, back }, { things, ink: ink.slice(0, world.height * world.width), back }, world.empty(world.test(1))]) {
+      const view = { source: 'own', scene: { ...scene, number: undefined }, k: 3, t: 2, shown: 2, seed: 0, noise: 0, hidden: new Set(), removed: new Set() }
+      const text = encode('sprites', world, view), found = decode(text, world)
+      assert.deepEqual([...world.paint(found.scene).x], [...world.paint(scene).x])
+      assert.deepEqual(found.scene.things, scene.things)
+    }
+  }
+  const world = new SpriteWorld([32, 32])
+  for (const bad of ['things=0.1.1~9.1.1.0~0.1.1.99999~0.0.0.0.6', 'things=&ink=A1zzz&back=999', 'things=&ink=Z1sg&back=x']) {
+    const { scene } = decode(bad, world)
+    assert.deepEqual([scene.things, scene.ink], [[], null])
+    assert.equal(scene.back, world.test(0).back)
   }
 })
 

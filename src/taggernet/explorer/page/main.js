@@ -3,13 +3,15 @@ import { Tagger } from './model/tagger.js'
 import { readTensors } from './model/safetensors.js'
 import { OwnWorld } from './scenes/own.js'
 import { ShapeWorld } from './scenes/shapes.js'
+import { SpriteWorld } from './scenes/sprites.js'
+import { TetrominoWorld } from './scenes/tetrominoes.js'
 import { TextureWorld } from './scenes/textures.js'
 import { decode, encode, modelOf } from './ui/address.js'
 import { Challenges } from './ui/challenges.js'
 import { ClassTable } from './ui/class_table.js'
 import { Compare } from './ui/compare.js'
 import { Controls } from './ui/controls.js'
-import { byId, darkScheme, download, make, reducedMotion, say } from './ui/dom.js'
+import { byId, darkScheme, download, figure, make, reducedMotion, say } from './ui/dom.js'
 import { GroupCards } from './ui/group_cards.js'
 import { Inside } from './ui/inside.js'
 import { Inspector } from './ui/inspector.js'
@@ -20,18 +22,20 @@ import { animation, picture } from './ui/save.js'
 import { LIVE_ITERATIONS, Session } from './ui/session.js'
 import { Stage } from './ui/stage.js'
 import { Strip } from './ui/strip.js'
-import { explain } from './ui/words.js'
+import { explain, leadFor } from './ui/words.js'
 
-/** @typedef {{name: string, weights: string, card: string, world: string, objects: number, scenes: string | null}} Entry */
+/**
+ * A line of models.json.
+ *
+ * @typedef {{
+ *   name: string, weights: string, card: string, world: 'shapes' | 'textures' | 'sprites' | 'tetrominoes' | 'own',
+ *   objects: number, fewest: number, one_colour: boolean, draws: boolean, background: number | null, scenes: string | null
+ * }} Entry
+ */
 
 /** The scene that plays on arrival: a test scene that shows it well. */
-const ARRIVAL = { shapes: 41, textures: 3, own: 0 }
+const ARRIVAL = { shapes: 41, textures: 3, sprites: 33, tetrominoes: 16, own: 0 }
 const ARRIVAL_PAUSE = 1100, PAUSE = 600, SETTLED = 250
-const LEADS = {
-  shapes: null,
-  textures: 'Two handwritten digits, one in front of the other, painted with textures on a textured background: there is no outline to follow. Nobody told this network what a digit is when it learned to group; it only repaired noisy pictures, with a few groups that share the work. Watch it guess five times.',
-  own: 'This network learned to repair noisy pictures with a few groups that share the work: each explains what the others cannot. Nobody told it which elements belong together. Watch it guess.',
-}
 
 const tell = (/** @type {string} */ words) => say(byId('status'), words)
 
@@ -57,20 +61,15 @@ async function askJson(address) {
 
 /** @param {Entry} entry @param {Tagger} tagger @param {string} digits */
 async function worldFor(entry, tagger, digits) {
-  const { shape, kind } = tagger.config
-  if (entry.world === 'shapes') return new ShapeWorld(shape[0], entry.objects)
+  const { shape } = tagger.config
+  if (entry.world === 'shapes') return new ShapeWorld(shape[0], entry.objects, entry.fewest)
+  if (entry.world === 'sprites') return new SpriteWorld(shape, entry.objects, entry.fewest, entry.one_colour)
+  if (entry.world === 'tetrominoes') return new TetrominoWorld(shape, entry.objects)
   const file = entry.world === 'textures' ? digits : entry.scenes
   const tensors = file ? readTensors(await (await ask(file)).arrayBuffer(), file) : null
-  if (entry.world !== 'textures') return new OwnWorld(shape, kind, tensors)
+  if (entry.world !== 'textures') return new OwnWorld(shape, tagger.config, tensors, entry)
   const found = /** @type {NonNullable<typeof tensors>} */ (tensors)
   return new TextureWorld(/** @type {any} */ (found.get('images')).data, /** @type {any} */ (found.get('labels')).data, entry.objects)
-}
-
-/** Least and most of what the pictures of a world hold, in the model's units. @param {any} world @param {Tagger} tagger @returns {[number, number]} */
-function rangeOf(world, tagger) {
-  if (world.name !== 'own' || !world.file) return [0, 1]
-  const x = tagger.inputs(world.file.get('x').data)
-  return [x.reduce((a, b) => Math.min(a, b), Infinity), x.reduce((a, b) => Math.max(a, b), -Infinity)]
 }
 
 /** The page for one model. */
@@ -78,7 +77,6 @@ class Page {
   /** @param {Entry} entry @param {Tagger} tagger @param {any} world */
   constructor(entry, tagger, world) {
     this.entry = entry
-    this.range = rangeOf(world, tagger)
     const session = (this.session = new Session(tagger, world, entry.name))
     this.cards = new GroupCards(session, tell, (element) => this.stage.point(element))
     this.inspector = new Inspector(session, (group) => this.cards.light(group))
@@ -98,8 +96,9 @@ class Page {
 
   /** Colours for the light or the dark. */
   dressed() {
-    const painter = new Painter(this.session.tagger.config.kind, darkScheme(), this.range)
-    this.inspector.names = painter.names
+    const painter = new Painter(this.session.tagger, darkScheme(), this.session.world.range)
+    this.inspector.dress(painter)
+    this.controls.colours(painter)
     return painter
   }
 
@@ -144,13 +143,16 @@ class Page {
     this.figures()
     if (live) this.challenges.current === null && tell('The groups follow: every frame goes on from the last one.')
     clearTimeout(this.settling)
+    this.compare.stop()
     this.settling = setTimeout(() => this.settle(), SETTLED)
   }
 
   figures() {
-    const { session } = this, { view, ami } = session
+    const { session } = this, { view, ami, foregroundAri: ari } = session
     const edited = view.removed.size ? ' with all groups' : ''
-    say(byId('ami'), ami === null ? 'no truth here' : `${ami.toFixed(2)}${edited}`)
+    say(byId('ami'), ami === null ? 'no truth here' : `${figure(ami)}${edited}`)
+    byId('ari').closest('div').hidden = session.world.background === null
+    say(byId('ari'), ari === null ? '–' : figure(ari))
     say(byId('time'), `${session.milliseconds.toFixed(1)} ms`)
     const last = session.history.length - 1
     const moment = session.live ? 'live' : view.shown === 0 ? 'random start' : `iteration ${view.shown} of ${last}`
@@ -189,7 +191,8 @@ class Page {
   invitation() {
     const { world } = this.session
     if (!world.kinds.length) return 'Your turn: choose a scene, hide a group, point at a pixel.'
-    return `Your turn: drag a ${world.name === 'shapes' ? 'shape' : 'digit'} in the left picture, and the groups follow.`
+    if (!world.objects) return `Your turn: choose a scene, hide a group, or add a ${world.noun} and drag it.`
+    return `Your turn: drag a ${world.noun} in the left picture, and the groups follow.`
   }
 
   /** The first scene plays by itself. */
@@ -212,6 +215,7 @@ class Page {
 
   close() {
     this.player.stop()
+    this.compare.stop()
     clearTimeout(this.settling)
     this.stage.close()
     this.session.listeners = []
@@ -230,8 +234,7 @@ async function open(entry, digits, address) {
   const tagger = await Tagger.from(weights, card, { plain: new URLSearchParams(location.search).has('plain') })
   page = new Page(entry, tagger, await worldFor(entry, tagger, digits))
   Object.assign(window, { explorer: page })
-  const lead = LEADS[/** @type {keyof typeof LEADS} */ (page.session.world.name)]
-  if (lead) say(byId('lead'), lead)
+  say(byId('lead'), leadFor(page.session.world, page.session.view.t))
   say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')
   for (const id of ['play', 'fresh', 'model']) byId(id).disabled = false
@@ -256,7 +259,7 @@ async function begin() {
   const address = location.hash.slice(1)
   const entry = entries.find(({ name }) => name === modelOf(address)) ?? entries[0]
   const choice = byId('model')
-  choice.replaceChildren(...entries.map(({ name }) => make('option', { value: name, text: name })))
+  choice.replaceChildren(...entries.map(({ name }) => make('option', { value: name, text: name.split('/').slice(-2).join('/'), title: name })))
   choice.value = entry.name
   choice.addEventListener('change', () => {
     const chosen = entries.find(({ name }) => name === choice.value) ?? entries[0]

@@ -2,17 +2,20 @@
  * The model's card, config.json: checked, with what version 0.1 did not write filled in.
  *
  * @typedef {{
- *   shape: number[], kind: 'binary' | 'real', widths: number[], classes: number, norm: 'batch' | 'layer', noise: number,
+ *   shape: number[], kind: 'binary' | 'real' | 'categorical', widths: number[], classes: number, norm: 'batch' | 'layer', noise: number,
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
- *   frozen_iterations: number, channels: number, mapping: string, group_attention: number
+ *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
+ *   group_attention: number, offsets: number[], scales: number[]
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
+import { levelSizes, SIDE } from './conv.js'
+import { hasNormalisedHeads, ladderWidths } from './layers.js'
 
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
-  channels: 1, mapping: 'ladder', group_attention: 0 }
+  channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, offsets: [], scales: [] }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -32,9 +35,9 @@ export function readCard(content, source) {
   if (!Array.isArray(config.shape) || config.shape.length !== 2 || Math.max(...config.shape) > LONGEST_SIDE) {
     throw new Error(`the model's inputs have shape (${config.shape}): this page shows pictures of at most ${LONGEST_SIDE} a side`)
   }
-  if (config.channels > 1) throw new Error(`the model's inputs have ${config.channels} channels: this page shows pictures of one`)
-  if (config.mapping !== 'ladder') throw new Error(`the model has mapping ${config.mapping}: this page runs the Ladder only`)
-  if (config.group_attention) throw new Error('the model has group_attention: this page runs models without that')
+  if (!['ladder', 'conv'].includes(config.mapping)) {
+    throw new Error(`the model has mapping ${config.mapping}: this page knows ladder and conv; a newer one may know more`)
+  }
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')
   }
@@ -48,34 +51,27 @@ export function readCard(content, source) {
  * @returns {Map<string, number[]>}
  */
 export function tensorShapes(config) {
-  const elements = config.shape[0] * config.shape[1]
-  const onTop = config.classes > 0 && !config.class_widths.length
-  const widths = onTop ? [...config.widths, config.classes + 1] : config.widths
-  const normalisedHeads = config.heads === 'auto' ? config.norm === 'batch' : config.heads === 'normalised'
+  const positions = config.shape[0] * config.shape[1], elements = positions * config.channels
+  const features = 2 * elements + 2 * positions
+  const conv = config.mapping === 'conv'
   /** @type {Map<string, number[]>} */
-  const shapes = new Map([
-    ['w', [1, 1, 1]],
-    ['mapping.W_h.weight', [4 * elements, widths[0]]],
-    ['mapping.W_u.weight', [widths[0], 2 * elements]],
-    ['mapping.bias_h', [1, widths[0]]],
-    ['mapping.z_scale', [1, elements]],
-    ['mapping.z_bias', [1, elements]],
-    ['mapping.m_scale', [1, 1]],
-  ])
-  const norms = [['norm_h', widths[0]]]
-  if (normalisedHeads) norms.push(['norm_z', elements], ['norm_m', elements])
-  widths.forEach((width, level) => {
-    shapes.set(`mapping.ladder.combine.${level}.a`, [10, 1, width])
-    norms.push([`ladder.norms_down.${level}`, width])
-    if (level === 0) return
-    shapes.set(`mapping.ladder.encoder.${level - 1}.weight`, [widths[level - 1], width])
-    shapes.set(`mapping.ladder.decoder.${level - 1}.weight`, [width, widths[level - 1]])
-    shapes.set(`mapping.ladder.bias.${level - 1}`, [1, width])
-    norms.push([`ladder.norms_up.${level - 1}`, width])
-  })
-  if (onTop || config.top === 'softmax') shapes.set('mapping.ladder.top_scale', [1, widths[widths.length - 1]])
+  const shapes = new Map([['w', [1, 1, 1]], ['mapping.m_scale', [1, 1]]])
+  /** @type {[string, number][]} */
+  const norms = []
+  const widths = conv ? convShapes(config, shapes, norms) : ladderWidths(config)
+  if (!conv) {
+    shapes.set('mapping.W_h.weight', [features, widths[0]])
+    shapes.set('mapping.W_u.weight', [widths[0], elements + positions])
+    shapes.set('mapping.bias_h', [1, widths[0]])
+    norms.push(['norm_h', widths[0]])
+  }
+  const [ofZ, ofM] = conv ? [config.channels, 1] : [elements, positions]
+  shapes.set('mapping.z_scale', [1, ofZ])
+  shapes.set('mapping.z_bias', [1, ofZ])
+  if (hasNormalisedHeads(config)) norms.push(['norm_z', ofZ], ['norm_m', ofM])
+  ladderShapes(config, widths, shapes, norms)
   if (config.class_widths.length) {
-    const sizes = [(config.class_input === 'masks' ? 1 : 4) * elements, ...config.class_widths, config.classes + 1]
+    const sizes = [config.class_input === 'masks' ? positions : features, ...config.class_widths, config.classes + 1]
     sizes.slice(1).forEach((width, level) => {
       shapes.set(`mapping.reader.layers.${level}.weight`, [sizes[level], width])
       shapes.set(`mapping.reader.biases.${level}`, [1, width])
@@ -85,9 +81,48 @@ export function tensorShapes(config) {
   }
   if (config.norm === 'batch') {
     for (const [name, width] of norms) {
-      shapes.set(`mapping.${name}.mean`, [config.frozen_iterations, 1, Number(width)])
-      shapes.set(`mapping.${name}.variance`, [config.frozen_iterations, 1, Number(width)])
+      shapes.set(`mapping.${name}.mean`, [config.frozen_iterations, 1, width])
+      shapes.set(`mapping.${name}.variance`, [config.frozen_iterations, 1, width])
     }
   }
   return shapes
+}
+
+/** @param {ModelConfig} config @param {number[]} widths @param {Map<string, number[]>} shapes @param {[string, number][]} norms */
+function ladderShapes(config, widths, shapes, norms) {
+  const last = widths[widths.length - 1]
+  widths.forEach((width, level) => {
+    shapes.set(`mapping.ladder.combine.${level}.a`, [10, 1, width])
+    norms.push([`ladder.norms_down.${level}`, width])
+    if (level === 0) return
+    shapes.set(`mapping.ladder.encoder.${level - 1}.weight`, [widths[level - 1], width])
+    shapes.set(`mapping.ladder.decoder.${level - 1}.weight`, [width, widths[level - 1]])
+    shapes.set(`mapping.ladder.bias.${level - 1}`, [1, width])
+    norms.push([`ladder.norms_up.${level - 1}`, width])
+  })
+  if (config.top === 'softmax' || (config.classes > 0 && !config.class_widths.length)) shapes.set('mapping.ladder.top_scale', [1, last])
+  if (config.group_attention) {
+    for (const part of ['query', 'key']) shapes.set(`mapping.ladder.attention.${part}.weight`, [last, config.group_attention])
+    shapes.set('mapping.ladder.attention.value.weight', [last, last])
+    shapes.set('mapping.ladder.attention.gate', [1, last])
+  }
+}
+
+/** Those of the convolutions. @param {ModelConfig} config @param {Map<string, number[]>} shapes @param {[string, number][]} norms @returns {number[]} the widths of the Ladder on top */
+function convShapes(config, shapes, norms) {
+  const { channels, patch, conv_channels: levels } = config
+  const kernel = (/** @type {string} */ name, /** @type {number} */ inputs, /** @type {number} */ outputs) =>
+    shapes.set(`mapping.${name}.weight`, [outputs, inputs, SIDE, SIDE])
+  levels.forEach((width, level) => {
+    kernel(`up.${level}`, level ? levels[level - 1] : patch ** 2 * (2 * channels + 2), width)
+    shapes.set(`mapping.bias.${level}`, [1, width])
+    norms.push([`norms_up.${level}`, width])
+    if (level === levels.length - 1) return
+    kernel(`down.${level}`, levels[level + 1], 4 * width)
+    shapes.set(`mapping.combine.${level}.a`, [10, 1, width])
+    norms.push([`norms_down.${level}`, width])
+  })
+  kernel('out', levels[0], patch ** 2 * (channels + 1))
+  const [height, width] = levelSizes(config)[levels.length - 1]
+  return [height * width * levels[levels.length - 1], ...ladderWidths(config)]
 }

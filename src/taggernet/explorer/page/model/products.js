@@ -2,11 +2,18 @@
  * The matrix products of a model: in WebAssembly where the browser has it, else in plain JavaScript.
  *
  * @typedef {import('./safetensors.js').Tensor} Tensor
- * @typedef {{how: 'wasm' | 'javascript', times: (name: string, x: Float32Array, rows: number) => Float32Array}} Products
+ * @typedef {{starts: Int32Array, lines: number, length: number, pitch: number}} Patches rows that are patches of an image:
+ *   where each begins in x, and how many lines of what length it has, how far apart
+ * @typedef {{
+ *   how: 'wasm' | 'javascript', times: (name: string, x: Float32Array, rows: number, patches?: Patches) => Float32Array
+ * }} Products
  */
 import { assemble, BLOCK, PANEL } from './wasm.js'
 
-export const MOST_ROWS = 16
+/** Rows of any product that fit into memory at once; a product with more, of patches, is cut into parts. */
+const LEAST_ROWS = 16
+/** Numbers of a part: it stays within a processor's cache. */
+const PART = 32_768
 const PAGE = 65536
 const up = (/** @type {number} */ value, /** @type {number} */ to) => Math.ceil(value / to) * to
 
@@ -34,41 +41,85 @@ async function wasmProducts(weights) {
     places.set(name, { at: bytes, inputs, outputs, panels: up(outputs, PANEL) / PANEL })
     bytes += 4 * inputs * up(outputs, PANEL)
   }
-  const widest = Math.max(...[...weights.values()].map(({ shape }) => Math.max(...shape)))
-  const a = bytes, c = a + 4 * up(MOST_ROWS * widest, 4)
-  const end = c + 4 * MOST_ROWS * up(widest, PANEL)
-  const memory = new WebAssembly.Memory({ initial: Math.ceil(end / PAGE) })
+  const shapes = [...weights.values()].map(({ shape }) => shape)
+  const room = {
+    a: Math.max(PART, ...shapes.map(([inputs]) => LEAST_ROWS * inputs)),
+    c: Math.max(PART, ...shapes.map(([, outputs]) => LEAST_ROWS * up(outputs, PANEL))),
+  }
+  const a = bytes, c = a + 4 * up(room.a, 4)
+  const memory = new WebAssembly.Memory({ initial: Math.ceil((c + 4 * room.c) / PAGE) })
   const { instance } = await WebAssembly.instantiate(assemble(), { env: { memory } })
   const multiply = /** @type {Function} */ (instance.exports.multiply)
   const heap = new Float32Array(memory.buffer)
   for (const [name, weight] of weights) pack(weight, heap.subarray(places.get(name).at / 4))
 
-  /** @type {Products['times']} */
-  function times(name, x, rows) {
-    const { at, inputs, outputs, panels } = places.get(name)
-    const blocks = up(rows, BLOCK) / BLOCK
-    for (let r = 0; r < blocks * BLOCK; r++) {
-      let to = a / 4 + (r >> 2) * inputs * BLOCK + (r & 3)
-      for (let i = r * inputs; i < (r + 1) * inputs; i++, to += BLOCK) heap[to] = r < rows ? x[i] : 0
-    }
-    multiply(a, at, c, blocks, inputs, panels)
-    const out = new Float32Array(rows * outputs)
-    for (let r = 0; r < rows; r++) {
-      for (let j = 0; j < outputs; j++) {
-        out[r * outputs + j] = heap[c / 4 + ((j >> 3) * blocks + (r >> 2)) * 32 + (r & 3) * PANEL + (j & 7)]
+  /** Rows `first` .. `first + count` of x, in blocks of four; a last block is filled up with its last row. @param {Float32Array} x @param {number} first @param {number} count @param {number} inputs @param {Patches} [patches] */
+  function lay(x, first, count, inputs, patches) {
+    const { lines, length, pitch } = patches ?? { lines: 1, length: inputs, pitch: 0 }
+    const last = first + count - 1
+    for (let row = first, to = a / 4; row <= last; row += BLOCK) {
+      let [p, q, u, v] = [row, row + 1, row + 2, row + 3].map((r) => (patches ? patches.starts[Math.min(r, last)] : Math.min(r, last) * inputs))
+      for (let line = 0; line < lines; line++) {
+        for (let i = 0; i < length; i++, to += BLOCK) {
+          heap[to] = x[p + i]
+          heap[to + 1] = x[q + i]
+          heap[to + 2] = x[u + i]
+          heap[to + 3] = x[v + i]
+        }
+        p += pitch
+        q += pitch
+        u += pitch
+        v += pitch
       }
+    }
+  }
+
+  /** Rows of the product out of their panels. @param {Float32Array} out @param {number} first @param {number} count @param {number} outputs @param {number} blocks */
+  function collect(out, first, count, outputs, blocks) {
+    for (let begin = 0, panel = c / 4; begin < outputs; begin += PANEL, panel += blocks * BLOCK * PANEL) {
+      const width = Math.min(PANEL, outputs - begin)
+      for (let r = 0; r < count; r++) {
+        const from = panel + r * PANEL, to = (first + r) * outputs + begin
+        for (let j = 0; j < width; j++) out[to + j] = heap[from + j]
+      }
+    }
+  }
+
+  /** @type {Products['times']} */
+  function times(name, x, rows, patches) {
+    const { at, inputs, outputs, panels } = places.get(name)
+    const most = Math.floor(Math.min(room.a / inputs, room.c / up(outputs, PANEL)) / BLOCK) * BLOCK
+    const out = new Float32Array(rows * outputs)
+    for (let first = 0; first < rows; first += most) {
+      const count = Math.min(most, rows - first), blocks = up(count, BLOCK) / BLOCK
+      lay(x, first, count, inputs, patches)
+      multiply(a, at, c, blocks, inputs, panels)
+      collect(out, first, count, outputs, blocks)
     }
     return out
   }
   return { how: 'wasm', times }
 }
 
+/** Every patch as a row of its own. @param {Float32Array} x @param {number} inputs @param {Patches} patches */
+function unrolled(x, inputs, { starts, lines, length, pitch }) {
+  const rows = new Float32Array(starts.length * inputs)
+  starts.forEach((start, r) => {
+    for (let line = 0; line < lines; line++) {
+      const begin = start + line * pitch
+      rows.set(x.subarray(begin, begin + length), r * inputs + line * length)
+    }
+  })
+  return rows
+}
+
 /** @param {Map<string, Tensor>} weights @returns {Products} */
 function plainProducts(weights) {
   return {
     how: 'javascript',
-    times(name, x, rows) {
+    times(name, given, rows, patches) {
       const { shape: [inputs, outputs], data } = /** @type {Tensor} */ (weights.get(name))
+      const x = patches ? unrolled(given, inputs, patches) : given
       const out = new Float32Array(rows * outputs)
       for (let i = 0; i < inputs; i += 4) {
         const [a, b, c, d] = [0, 1, 2, 3].map((next) => Math.min(i + next, inputs - 1) * outputs)

@@ -1,6 +1,6 @@
 /**
  * A Tagger: the random start and one iteration (tag/grouping.py), and its loading.
- * K groups · N elements · z, m (K, N)
+ * K groups · P positions · C channels · N = P C elements · z (K, N) · m (K, P)
  *
  * @typedef {import('./card.js').Card} Card
  * @typedef {import('./safetensors.js').Tensor} Tensor
@@ -10,7 +10,9 @@
  * @typedef {{deltaZ: Float32Array, ratio: Float32Array}} Evidence
  */
 import { readCard, tensorShapes } from './card.js'
-import { ladderFor } from './ladder.js'
+import { asMatrix, convMapping } from './conv.js'
+import { ladderMapping } from './ladder.js'
+import { layersOf } from './layers.js'
 import { likelihoodFor, softmaxOverGroups } from './likelihood.js'
 import { products } from './products.js'
 import { Key } from './rng.js'
@@ -34,12 +36,13 @@ export class Tagger {
   constructor(card, tensors, made) {
     this.card = card
     this.config = card.config
-    this.elements = this.config.shape[0] * this.config.shape[1]
+    this.positions = this.config.shape[0] * this.config.shape[1]
+    this.elements = this.positions * this.config.channels
     this.how = made.how
     /** @type {{groups: number, seed: number, state: State} | null} the last random start */
     this.started = null
     const w = /** @type {Tensor} */ (tensors.get('w')).data[0]
-    this.mapping = ladderFor(this.config, tensors, made)
+    this.mapping = (this.config.mapping === 'conv' ? convMapping : ladderMapping)(this.config, layersOf(this.config, tensors, made))
     this.likelihood = likelihoodFor(this.config, Math.exp(Math.asinh(w)))
   }
 
@@ -61,21 +64,40 @@ export class Tagger {
         throw new Error(`model.safetensors: ${name} holds NaN or infinite values: train or copy the model again`)
       }
     }
-    const matrices = new Map([...tensors].filter(([name]) => name.endsWith('.weight')))
-    return new Tagger(read, tensors, await products(matrices, plain))
+    const matrices = [...tensors].filter(([name]) => name.endsWith('.weight'))
+      .map(([name, weight]) => /** @type {[string, Tensor]} */ ([name, weight.shape.length === 4 ? asMatrix(weight) : weight]))
+    return new Tagger(read, tensors, await products(new Map(matrices), plain))
   }
 
   /** x in the model's units. @param {ArrayLike<number>} x */
   inputs(x) {
-    const { offset, scale } = this.config
-    return Float32Array.from(x, (value) => (value - offset) / scale)
+    return Float32Array.from(x, (value, at) => (value - this.offsetOf(at)) / this.scaleOf(at))
+  }
+
+  /** Where the model's 0 lies in the user's units, at an element. @param {number} element */
+  offsetOf(element) {
+    const { offset, offsets } = this.config
+    return offsets.length ? offsets[element] : offset
+  }
+
+  /** How long the model's 1 is there. @param {number} element */
+  scaleOf(element) {
+    const { scale, scales } = this.config
+    return scales.length ? scales[element] : scale
+  }
+
+  /** z, one number for each element of each group, in the user's units. @param {Float32Array} z */
+  outputs(z) {
+    const n = this.elements
+    return z.map((value, at) => value * this.scaleOf(at % n) + this.offsetOf(at % n))
   }
 
   /** m from a softmax of standard normals, z at the data's mean: as `group(x, seed=seed)` starts. @returns {State} */
   start(/** @type {number} */ groups, /** @type {number} */ seed) {
     if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
-    const mPre = Key.of(seed).fold('masks').normal(groups * this.elements)
-    const z = new Float32Array(mPre.length).fill(this.config.mean)
+    const { kind, channels, mean } = this.config
+    const mPre = Key.of(seed).fold('masks').normal(groups * this.positions)
+    const z = new Float32Array(groups * this.elements).fill(kind === 'categorical' ? 1 / channels : mean)
     const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
     this.started = { groups, seed, state }
     return state
@@ -95,11 +117,15 @@ export class Tagger {
    * @returns {State}
    */
   step(x, state, iteration) {
-    const n = this.elements, { groups, fed, m } = state
+    const { groups, fed, m } = state
     const { deltaZ, ratio } = this.evidence(x, state)
-    const features = new Float32Array(groups * 4 * n)
-    for (let k = 0; k < groups; k++) {
-      ;[fed, m, deltaZ, ratio].forEach((part, i) => features.set(part.subarray(k * n, (k + 1) * n), (4 * k + i) * n))
+    const features = new Float32Array(groups * 2 * (this.elements + this.positions))
+    for (let k = 0, to = 0; k < groups; k++) {
+      for (const part of [fed, m, deltaZ, ratio]) {
+        const size = part.length / groups
+        features.set(part.subarray(k * size, (k + 1) * size), to)
+        to += size
+      }
     }
     const { zPre, mPre, top } = this.mapping(features, groups, iteration)
     const z = this.likelihood.mean(zPre)

@@ -1,4 +1,5 @@
-/** Adjusted mutual information of two labellings, normalised by the larger entropy, as metrics/ami.py computes it. */
+/** Agreement of two labellings: adjusted mutual information, normalised by the larger entropy, and foreground ARI, as in
+ * metrics/ami.py. */
 
 /** log n! for n = 0 .. most */
 function logFactorials(/** @type {number} */ most) {
@@ -21,20 +22,22 @@ export function labels(m, groups) {
 }
 
 /**
- * 1 for the same groups, about 0 for chance; null where no element has a true label (0 means none).
+ * How many scored elements have each pair of labels, and each label; an element whose true label is 0, or `without`, is
+ * not scored.
  *
- * @param {Uint8Array} truth
+ * @param {ArrayLike<number>} truth
  * @param {Uint8Array} found
+ * @param {number} [without]
  */
-export function adjustedMutualInformation(truth, found) {
-  const scored = [...truth.keys()].filter((at) => truth[at] > 0)
-  const total = scored.length
-  if (!total) return null
+function contingency(truth, found, without = 0) {
   /** @type {Map<number, Map<number, number>>} */
   const table = new Map()
   /** @type {Map<number, number>} */
   const columns = new Map()
-  for (const at of scored) {
+  let total = 0
+  for (let at = 0; at < truth.length; at++) {
+    if (truth[at] <= 0 || truth[at] === without) continue
+    total += 1
     const row = table.get(truth[at]) ?? new Map()
     row.set(found[at], (row.get(found[at]) ?? 0) + 1)
     table.set(truth[at], row)
@@ -43,11 +46,42 @@ export function adjustedMutualInformation(truth, found) {
   const cells = [...table.values()].flatMap((row) => [...row.values()])
   const rows = [...table.values()].map((row) => [...row.values()].reduce((a, b) => a + b))
   const cols = [...columns.values()]
-  if (cells.length === rows.length && cells.length === cols.length) return 1 // the same parts
+  return { total, cells, rows, cols, same: cells.length === rows.length && cells.length === cols.length }
+}
+
+/**
+ * 1 for the same groups, about 0 for chance; null where no element has a true label (0 means none).
+ *
+ * @param {ArrayLike<number>} truth
+ * @param {Uint8Array} found
+ */
+export function adjustedMutualInformation(truth, found) {
+  const { total, cells, rows, cols, same } = contingency(truth, found)
+  if (!total) return null
+  if (same) return 1
   if (rows.length === 1 || cols.length === 1 || rows.length === total || cols.length === total) return 0
   const h = [entropy(rows, total), entropy(cols, total)]
   const expected = expectedInformation(rows, cols, total)
   return (h[0] + h[1] - entropy(cells, total) - expected) / (Math.max(...h) - expected)
+}
+
+/**
+ * The adjusted Rand index of what is not background: 1 for the same groups, about 0 for chance; null where there is
+ * nothing else.
+ *
+ * @param {ArrayLike<number>} truth
+ * @param {Uint8Array} found
+ * @param {number} background its true label
+ */
+export function foregroundRandIndex(truth, found, background) {
+  const { total, cells, rows, cols, same } = contingency(truth, found, background)
+  if (!total) return null
+  if (same) return 1
+  const squares = (/** @type {number[]} */ sizes) => sizes.reduce((sum, size) => sum + size * size, 0)
+  const both = squares(cells), trueOnly = squares(rows) - both, foundOnly = squares(cols) - both
+  const neither = total * total - both - trueOnly - foundOnly, pairs = both - total
+  const chance = (pairs + trueOnly) * (trueOnly + neither) + (pairs + foundOnly) * (foundOnly + neither)
+  return (2 * (pairs * neither - trueOnly * foundOnly)) / chance
 }
 
 /** Mean mutual information over all ways to deal the elements into parts of these sizes (Vinh et al. 2010, Eq. 24a). */

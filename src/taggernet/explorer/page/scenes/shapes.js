@@ -4,7 +4,7 @@
  *
  * @typedef {{kind: string, row: number, col: number}} Thing
  * @typedef {{things: any[], ink: Uint8Array | null, number?: number, back?: any}} Scene
- * @typedef {{x: Float32Array, truth: Uint8Array | null, classes: number[], scored: boolean}} Painted
+ * @typedef {{x: Float32Array, truth: Uint8Array | Int32Array | null, classes: number[], scored: boolean}} Painted
  */
 import { Key } from '../model/rng.js'
 
@@ -27,27 +27,29 @@ const PICTURES = {
   },
 }
 export const SEEN = ['square', 'triangle up', 'triangle down']
-const SMALLEST_PAPER = 16, SMALLEST = 7
-const [KIND, ROW, COL] = [0, 1, 2]
+const SMALLEST_PAPER = 16
+const [KIND, ROW, COL, COUNT] = [0, 1, 2, 3]
 
 export class ShapeWorld {
-  /** @param {number} size side of the canvas @param {number} objects of a test scene */
-  constructor(size, objects = 3) {
+  /** @param {number} size side of the canvas @param {number} objects of a test scene, at most @param {number} [fewest] at least */
+  constructor(size, objects = 3, fewest = objects) {
     const pictures = PICTURES[size >= SMALLEST_PAPER ? 'paper' : 'small']
     this.height = this.width = size
     this.objects = size >= SMALLEST_PAPER ? objects : 2
+    this.fewest = Math.min(fewest, this.objects)
     this.name = 'shapes'
     this.count = 10_000
     this.draws = true
+    this.noun = 'shape'
+    this.background = null
+    /** @type {number[]} there is but ink */
+    this.swatches = []
+    /** Ink is there or not. */
+    this.inks = 1
     /** @type {Map<string, string[]>} */
     this.masks = new Map(Object.entries(pictures))
     this.masks.set('triangle down', [...pictures['triangle up']].reverse())
     this.kinds = [...SEEN, ...[...this.masks.keys()].filter((kind) => !SEEN.includes(kind))]
-  }
-
-  /** Whether these shapes fit on a canvas. @param {number[]} shape @param {string} kind */
-  static fits([height, width], kind) {
-    return kind === 'binary' && height === width && height >= SMALLEST
   }
 
   /** Height and width of a thing. @param {Thing} thing */
@@ -58,7 +60,9 @@ export class ShapeWorld {
 
   /** A number of the test set, the same as data.shapes(..., split="test"). @param {number} number @returns {Scene} */
   test(number) {
-    return { things: this.drawn(Key.of(0).fold('shapes', 'test'), this.objects, number), ink: null, number }
+    const key = Key.of(0).fold('shapes', 'test'), things = this.drawn(key, this.objects, number)
+    const [more] = key.fold(COUNT).integers(this.objects - this.fewest + 1, 1, number)
+    return { things: things.slice(0, this.fewest + more), ink: null, number }
   }
 
   /** @param {number} objects @param {number} seed @returns {Scene} */
@@ -100,6 +104,48 @@ export class ShapeWorld {
   /** What to call a thing. @param {Thing} thing */
   title({ kind }) {
     return kind
+  }
+
+  /** What to call a kind. @param {string} kind */
+  kindName(kind) {
+    return kind
+  }
+
+  /** A small picture of a kind, '#' where it is. @param {string} kind @returns {string[]} */
+  stamp(kind) {
+    return this.masks.get(kind) ?? []
+  }
+
+  /** The scene with some elements drawn or erased, all of it a drawing now; null where nothing changes. @param {Scene} scene @param {Float32Array} x @param {number[]} elements @param {boolean} pen */
+  inked({ ink: before, back }, x, elements, pen) {
+    const ink = Uint8Array.from(before ?? x), value = Number(pen)
+    if (before && elements.every((at) => ink[at] === value)) return null
+    for (const at of elements) ink[at] = value
+    return { things: [], ink, back }
+  }
+
+  /** @returns {Scene} */
+  empty() {
+    return { things: [], ink: null }
+  }
+
+  /** @param {Thing} thing */
+  toNumbers({ kind, row, col }) {
+    return [this.kinds.indexOf(kind), row, col]
+  }
+
+  /** @param {number[]} numbers */
+  fromNumbers([kind, row, col]) {
+    return kind in this.kinds ? this.moved({ kind: this.kinds[kind], row: 0, col: 0 }, row || 0, col || 0) : null
+  }
+
+  /** @returns {number[]} */
+  backToNumbers() {
+    return []
+  }
+
+  backFromNumbers() {
+    return undefined
   }
 
   /** x, and which thing (1 ...) an element belongs to that one thing alone covers. @param {Scene} scene @returns {Painted} */

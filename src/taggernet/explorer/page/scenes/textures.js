@@ -37,6 +37,11 @@ export class TextureWorld {
     this.name = 'textures'
     this.count = 1_000
     this.draws = false
+    this.noun = 'digit'
+    this.background = 1
+    /** @type {number[]} */
+    this.swatches = []
+    this.inks = 1
     this.bank = textureBank()
     this.kinds = Array.from({ length: 10 }, (_, digit) => String(digit))
   }
@@ -112,7 +117,39 @@ export class TextureWorld {
 
   /** @param {Thing} thing */
   title({ digit }) {
-    return `a ${this.labels[digit]}`
+    return this.kindName(String(this.labels[digit]))
+  }
+
+  /** @param {string} kind */
+  kindName(kind) {
+    return `a ${kind}`
+  }
+
+  /** Nothing but the background. @param {any} scene */
+  empty({ back }) {
+    return { things: [], ink: null, back }
+  }
+
+  /** @param {Thing} thing */
+  toNumbers({ digit, row, col, ...cut }) {
+    return [digit, row, col, ...this.backToNumbers(cut)]
+  }
+
+  /** @param {number[]} numbers @returns {Thing | null} */
+  fromNumbers([digit, row, col, ...cut]) {
+    const found = this.backFromNumbers(cut)
+    return digit in this.labels && found ? this.moved({ digit, row, col, ...found }, row, col) : null
+  }
+
+  /** @param {Cut} cut */
+  backToNumbers({ texture, top, left }) {
+    return [texture, top, left]
+  }
+
+  /** @param {number[]} numbers @returns {Cut | null} */
+  backFromNumbers([texture, top, left]) {
+    const inWindow = (/** @type {number} */ place) => place >= 0 && place < WINDOWS
+    return texture in this.bank && inWindow(top) && inWindow(left) ? { texture, top, left } : null
   }
 
   /** x, and the layer (1 is the background) of which more than 0.9 is seen. @param {any} scene */

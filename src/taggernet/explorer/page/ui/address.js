@@ -25,42 +25,53 @@ function unpackInk(text, size) {
   }
 }
 
-const dots = (/** @type {(number | string)[]} */ ...parts) => parts.join('.')
-const cut = (/** @type {any} */ { texture, top, left }) => dots(texture, top, left)
+const FIRST = 'A'.charCodeAt(0)
 
-/** @param {any} world @param {View} view */
-function writeThings(world, { scene }) {
-  if (world.name === 'shapes') {
-    return scene.things.map((/** @type {any} */ { kind, row, col }) => dots(world.kinds.indexOf(kind), row, col)).join('~')
+/** Ink of several colours as runs: a capital for what it is, then how often in base 36. @param {Uint8Array} ink */
+function packRuns(ink) {
+  let text = ''
+  for (let begin = 0, at = 1; at <= ink.length; at++) {
+    if (at < ink.length && ink[at] === ink[begin]) continue
+    text += String.fromCharCode(FIRST + ink[begin]) + (at - begin).toString(36)
+    begin = at
   }
-  return scene.things.map((/** @type {any} */ thing) => dots(thing.digit, thing.row, thing.col, cut(thing))).join('~')
+  return text
 }
+
+/** @param {string} text @param {number} size @param {number} most the largest value @returns {Uint8Array | null} */
+function unpackRuns(text, size, most) {
+  const ink = new Uint8Array(size)
+  let at = 0
+  for (const [, letter, count] of text.matchAll(/([A-Z])([0-9a-z]+)/g)) {
+    const value = letter.charCodeAt(0) - FIRST, end = at + parseInt(count, 36)
+    if (value > most || end > size) return null
+    ink.fill(value, at, end)
+    at = end
+  }
+  return at === size ? ink : null
+}
+
+const dots = (/** @type {(number | string)[]} */ ...parts) => parts.join('.')
+const numbersIn = (/** @type {string} */ text) => text.split('.').map((part) => Number(part || NaN))
 
 /** @param {any} world @param {string} text */
 function readThings(world, text) {
-  const lists = text ? text.split('~').slice(0, MOST_OBJECTS).map((part) => part.split('.').map(Number)) : []
-  const whole = lists.filter((list) => list.every(Number.isInteger))
-  if (world.name === 'shapes') {
-    return whole.filter(([kind]) => kind in world.kinds)
-      .map(([kind, row, col]) => world.moved({ kind: world.kinds[kind], row: 0, col: 0 }, row || 0, col || 0))
-  }
-  return whole.filter(([digit, , , texture, top, left]) =>
-    digit in world.labels && texture in world.bank && inWindow(top) && inWindow(left))
-    .map(([digit, row, col, texture, top, left]) => world.moved({ digit, row, col, texture, top, left }, row, col))
+  const lists = text ? text.split('~').slice(0, MOST_OBJECTS).map(numbersIn) : []
+  return lists.filter((list) => list.every(Number.isInteger)).map((list) => world.fromNumbers(list)).filter(Boolean)
 }
-
-const inWindow = (/** @type {number} */ place) => place >= 0 && place <= 10
 
 /** @param {string} model @param {any} world @param {View} view */
 export function encode(model, world, view) {
   const { scene } = view
   const parts = new URLSearchParams({ model })
   if (view.source === 'test' && scene.number !== undefined) parts.set('scene', String(scene.number))
-  else if (world.name !== 'own') parts.set('things', writeThings(world, view))
-  else if (scene.number !== undefined && !scene.ink) parts.set('scene', String(scene.number))
+  else {
+    const back = scene.back ?? null
+    parts.set('things', scene.things.map((/** @type {any} */ thing) => dots(...world.toNumbers(thing))).join('~'))
+    if (back !== null) parts.set('back', dots(...world.backToNumbers(back)))
+  }
   if (view.source === 'random') parts.set('from', 'random')
-  if (scene.back && !parts.has('scene')) parts.set('back', cut(scene.back))
-  if (scene.ink) parts.set('ink', packInk(scene.ink))
+  if (scene.ink) parts.set('ink', world.inks === 1 ? packInk(scene.ink) : packRuns(scene.ink))
   parts.set('k', String(view.k))
   parts.set('t', String(view.t))
   parts.set('seed', String(view.seed))
@@ -90,15 +101,14 @@ export function decode(text, world) {
     return Number.isInteger(value) && value >= low && value <= high ? value : undefined
   }
   const scene = number('scene', 0, world.count - 1)
-  const ink = parts.has('ink') ? unpackInk(parts.get('ink') ?? '', world.height * world.width) : null
+  const drawn = parts.get('ink') ?? '', size = world.height * world.width
+  const ink = !world.draws ? null : world.inks === 1 ? unpackInk(drawn, size) : unpackRuns(drawn, size, world.inks)
   if (scene !== undefined) Object.assign(view, { scene: world.test(scene), source: 'test' })
-  else if (parts.has('things') && world.name !== 'own') {
-    const back = (parts.get('back') ?? '').split('.').map(Number)
+  else if (parts.has('things')) {
     const things = readThings(world, parts.get('things') ?? '')
-    const background = back.length === 3 && back[0] in (world.bank ?? []) && inWindow(back[1]) && inWindow(back[2])
-      ? { texture: back[0], top: back[1], left: back[2] } : world.test(0).back
-    Object.assign(view, { scene: { things, ink, back: background }, source: parts.get('from') === 'random' ? 'random' : 'own' })
-  } else if (ink && world.draws) Object.assign(view, { scene: { things: [], ink }, source: 'own' })
+    const back = world.backFromNumbers(numbersIn(parts.get('back') ?? '')) ?? world.empty(world.test(0)).back
+    Object.assign(view, { scene: { things, ink, back }, source: parts.get('from') === 'random' ? 'random' : 'own' })
+  } else if (ink) Object.assign(view, { scene: { ...world.empty(world.test(0)), ink }, source: 'own' })
   const numbers = {
     k: number('k', 1, MOST_GROUPS), t: number('t', 1, MOST_ITERATIONS), seed: number('seed', 0, LARGEST_SEED),
     shown: number('shown', 0, MOST_ITERATIONS),

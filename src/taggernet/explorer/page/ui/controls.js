@@ -1,5 +1,6 @@
 /** The controls: where the scene comes from, K, T, noise, and the palette. They show what the session holds. */
 import { byId, make, percent, say } from './dom.js'
+import { css } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
@@ -14,15 +15,24 @@ export class Controls {
     this.signal = stage.controller.signal
     this.listen()
     this.palette()
-    const { config } = session.tagger
-    const textures = session.world.name === 'textures'
-    byId('objects').max = textures ? 3 : 5
-    say(byId('objects-label'), textures ? 'Digits' : 'Shapes')
-    byId('number').max = session.world.count - 1
+    this.fit()
+  }
+
+  /** What there is to choose from depends on the world. */
+  fit() {
+    const { world, tagger: { config } } = this.session, things = world.kinds.length > 0
+    const many = `${world.noun[0].toUpperCase()}${world.noun.slice(1)}s`
+    byId('objects').max = Math.max(world.objects, world.name === 'shapes' || world.name === 'sprites' ? 5 : 3)
+    say(byId('objects-label'), many)
+    byId('objects').closest('label').hidden = !world.objects
+    byId('sources').hidden = !world.count
+    say(byId('sources').querySelector('span'), world.name === 'own' ? 'File' : 'Test set')
+    byId('about-grey').hidden = config.kind !== 'binary'
+    byId('number').max = world.count - 1
     byId('noise').max = config.kind === 'binary' ? 0.4 : 0.5
-    byId('tools').hidden = !session.world.kinds.length && !session.world.draws
-    byId('pens').hidden = !session.world.draws
-    say(byId('tools-legend'), textures ? 'Add a digit' : session.world.kinds.length ? 'Add a shape, or draw' : 'Draw')
+    byId('tools').hidden = !things && !world.draws
+    byId('pens').hidden = !world.draws
+    say(byId('tools-legend'), !things ? 'Draw' : world.draws ? `Add a ${world.noun}, or draw` : `Add a ${world.noun}`)
   }
 
   /** @param {string} id @param {string} event @param {(event: any) => void} act */
@@ -50,7 +60,7 @@ export class Controls {
       session.tell({ regrouped: false, live: session.live })
     })
     this.on('clear', 'click', () => {
-      session.set({ scene: session.world.kinds.length ? { things: [], ink: null, back: session.view.scene.back } : { things: [], ink: new Uint8Array(session.world.height * session.world.width) }, source: 'own' })
+      session.set({ scene: session.world.empty(session.view.scene), source: 'own' })
       this.tell('The picture is empty: add shapes or draw.')
     })
     this.on('restore', 'click', () => session.set({ hidden: new Set(), removed: new Set() }))
@@ -64,17 +74,31 @@ export class Controls {
   }
 
   palette() {
-    const { session } = this
-    const byWorld = session.world.name === 'shapes'
-    byId('palette').replaceChildren(...session.world.kinds.map((/** @type {string} */ kind) => {
-      const label = byWorld ? kind : `a ${kind}`
-      return make('button', { class: 'stamp', title: label, 'aria-label': `Add ${label}`, onclick: () => this.add(kind) }, byWorld ? this.stamp(kind) : kind)
+    const { world } = this.session
+    byId('palette').replaceChildren(...world.kinds.map((/** @type {string} */ kind) => {
+      const label = world.kindName(kind)
+      return make('button', { class: 'stamp', title: label, 'aria-label': `Add ${label}`, onclick: () => this.add(kind) }, world.stamp ? this.stamp(kind) : kind)
+    }))
+  }
+
+  /** The colours of new things and of the pen. @param {import('./pictures.js').Painter} painter */
+  colours(painter) {
+    const { world } = this.session, { swatches, colours } = world
+    byId('colours').hidden = swatches.length < 2
+    if (swatches.length < 2) return
+    byId('colours').replaceChildren(...swatches.map((/** @type {number} */ index, /** @type {number} */ number) => {
+      const patch = make('span'), colour = painter.mixed((c) => colours[index][c])
+      patch.style.backgroundColor = css(colour)
+      return make('label', {}, make('input', {
+        type: 'radio', name: 'colour', value: number, checked: number === this.stage.swatch, 'aria-label': world.colourName(index),
+        onchange: () => (this.stage.swatch = number),
+      }), patch)
     }))
   }
 
   /** A small picture of a shape. @param {string} kind */
   stamp(kind) {
-    const mask = this.session.world.masks.get(kind), space = 'http://www.w3.org/2000/svg'
+    const mask = this.session.world.stamp(kind), space = 'http://www.w3.org/2000/svg'
     const picture = document.createElementNS(space, 'svg')
     picture.setAttribute('viewBox', `-1 -1 ${mask[0].length + 2} ${mask.length + 2}`)
     picture.setAttribute('aria-hidden', 'true')
@@ -89,8 +113,9 @@ export class Controls {
   add(kind) {
     const { world, view } = this.session
     if (view.scene.things.length >= MOST_THINGS) return this.tell(`${MOST_THINGS} are enough: take one out first.`)
-    const made = world.make(kind, view.scene), turn = view.scene.things.length
-    const thing = world.moved(made, made.row + [0, -4, 4, -2, 2][turn % 5], made.col + [0, 4, -4, -5, 5][turn % 5])
+    const made = world.make(kind, view.scene, this.stage.swatch), turn = view.scene.things.length % 5
+    const apart = (/** @type {number[]} */ steps, /** @type {number} */ side) => Math.round((steps[turn] * side) / 20)
+    const thing = world.moved(made, made.row + apart([0, -4, 4, -2, 2], world.height), made.col + apart([0, 4, -4, -5, 5], world.width))
     this.session.set({ scene: { ...view.scene, things: [...view.scene.things, thing], number: undefined }, source: 'own' })
     this.tell(`${world.title(thing)} added: drag it.`)
   }
@@ -138,7 +163,7 @@ export class Controls {
     set('objects', view.objects, String(view.objects))
     set('k', view.k, String(view.k))
     set('t', view.t, String(view.t))
-    set('noise', view.noise, this.session.tagger.config.kind === 'binary' ? percent(view.noise) : view.noise.toFixed(2))
+    set('noise', view.noise, this.session.tagger.config.kind === 'real' ? view.noise.toFixed(2) : percent(view.noise))
     byId('restore').hidden = !view.hidden.size && !view.removed.size
     say(byId('scene-title'), titleOf(view, world))
   }

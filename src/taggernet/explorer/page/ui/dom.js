@@ -32,6 +32,11 @@ export function dot(colour) {
   return found
 }
 
+/** A small patch of colour, which is given to it later. */
+export const swatch = () => make('span', { class: 'swatch', role: 'img' })
+
+/** A score with two digits, never minus zero. @param {number} score */
+export const figure = (score) => (Math.abs(score) < 0.005 ? 0 : score).toFixed(2)
 export const percent = (/** @type {number} */ share, digits = 0) => `${(100 * share).toFixed(digits)} %`
 export const reducedMotion = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 export const darkScheme = () => matchMedia('(prefers-color-scheme: dark)').matches

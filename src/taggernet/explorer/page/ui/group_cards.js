@@ -98,13 +98,12 @@ export class GroupCards {
 
   /** @param {number} k */
   noteOf(k) {
-    const { view, history, tagger } = this.session
+    const { view, history } = this.session
     if (view.removed.has(k)) return 'Removed: the others fill in.'
     if (view.hidden.has(k)) return 'Hidden: nothing else changed.'
-    const { z, m, groups } = history[view.shown]
-    const n = m.length / groups
+    const shown = history[view.shown], n = shown.m.length / shown.groups
     let share = 0
-    for (let e = 0; e < n; e++) share += m[k * n + e] * (tagger.config.kind === 'binary' ? z[k * n + e] : 1)
+    for (let p = 0; p < n; p++) share += shown.m[k * n + p] * (this.painter?.inkOf(shown, k, p) ?? 1)
     const count = Math.round(share)
     if (view.shown === 0) return 'Random, like all groups at the start.'
     return count < 2 ? 'Spare: it explains nothing here.' : `Explains about ${count} pixels.`

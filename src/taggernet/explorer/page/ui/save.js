@@ -1,12 +1,11 @@
 /** The scene as a picture (PNG) or as an animation of its iterations (GIF). */
 import { encodeGif } from './gif.js'
-import { pixels } from './pictures.js'
+import { css, pixels } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session @typedef {import('./pictures.js').Painter} Painter */
 
 const LARGE = 320, SMALL = 100, GAP = 16, LINE = 30
 const FONT = '15px system-ui, sans-serif'
-const css = (/** @type {number[]} */ colour) => `rgb(${colour.map(Math.round).join(' ')})`
 
 /** @param {number} width @param {number} height @param {Painter} painter */
 function sheet(width, height, painter) {
@@ -36,12 +35,12 @@ function write(context, painter, words, x, y) {
 
 /** Scene, groups, and z, m, m z of each group. @param {Session} session @param {Painter} painter @returns {Promise<Blob>} */
 export function picture(session, painter) {
-  const { state, view, tagger, seen } = session
+  const { state, view, seen } = session
   const width = Math.max(2 * LARGE + 3 * GAP, view.k * (SMALL + GAP) + GAP + 40)
   const { canvas, context } = sheet(width, LARGE + 2 * LINE + 3 * (SMALL + 6) + 2 * GAP, painter)
   write(context, painter, 'What it sees', GAP, LINE / 2 + 4)
   write(context, painter, `Its groups, K = ${view.k}, iteration ${view.shown}`, LARGE + 2 * GAP, LINE / 2 + 4)
-  place(context, session, painter.input(tagger.inputs(seen)), GAP, LINE, LARGE)
+  place(context, session, painter.input(seen), GAP, LINE, LARGE)
   place(context, session, painter.groups(state, view.hidden), LARGE + 2 * GAP, LINE, LARGE)
   const rows = /** @type {const} */ (['z', 'm', 'mz'])
   rows.forEach((part, row) => {
@@ -54,13 +53,13 @@ export function picture(session, painter) {
 
 /** Every iteration in turn. @param {Session} session @param {Painter} painter @returns {Blob} */
 export function animation(session, painter) {
-  const { history, view, tagger, seen, live } = session
+  const { history, view, seen, live } = session
   const width = 2 * LARGE + 3 * GAP, height = LARGE + LINE + GAP
   const frames = history.map((state, i) => {
     const { context } = sheet(width, height, painter)
     write(context, painter, 'What it sees', GAP, LINE / 2)
     write(context, painter, live ? `frame ${i}` : i ? `iteration ${i}` : 'random start', LARGE + 2 * GAP, LINE / 2)
-    place(context, session, painter.input(tagger.inputs(seen)), GAP, LINE, LARGE)
+    place(context, session, painter.input(seen), GAP, LINE, LARGE)
     place(context, session, painter.groups(state, view.hidden), LARGE + 2 * GAP, LINE, LARGE)
     return { pixels: context.getImageData(0, 0, width, height).data, milliseconds: i === history.length - 1 ? 2000 : 700 }
   })

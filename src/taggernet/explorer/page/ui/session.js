@@ -12,7 +12,7 @@
  * @typedef {{regrouped: boolean, live: boolean}} Change
  */
 import { without } from '../model/tagger.js'
-import { adjustedMutualInformation, labels } from '../scenes/ami.js'
+import { adjustedMutualInformation, foregroundRandIndex, labels } from '../scenes/ami.js'
 import { corrupted } from '../scenes/noise.js'
 
 export const MOST_GROUPS = 8
@@ -48,7 +48,7 @@ export class Session {
     const { world, tagger: { card } } = this
     const t = Math.min(card.iterations, MOST_ITERATIONS)
     return {
-      source: 'test', scene: world.test(0), objects: Math.max(1, world.objects), k: Math.min(card.groups, MOST_GROUPS),
+      source: world.count ? 'test' : 'own', scene: world.test(0), objects: Math.max(1, world.objects), k: Math.min(card.groups, MOST_GROUPS),
       t, seed: 0, noise: 0, shown: t, hidden: new Set(), removed: new Set(),
     }
   }
@@ -88,7 +88,7 @@ export class Session {
   look() {
     const { scene, noise, seed } = this.view
     this.painted = this.world.paint(scene)
-    this.seen = corrupted(this.painted.x, noise * this.tagger.config.scale, this.tagger.config.kind, seed)
+    this.seen = corrupted(this.painted.x, noise, this.tagger.config, seed, (element) => this.tagger.scaleOf(element))
   }
 
   /** The scene a little changed: the groups go on from where they are. @param {any} scene */
@@ -132,9 +132,19 @@ export class Session {
 
   /** AMI of the iteration shown, all groups present; null where there is no truth. */
   get ami() {
-    const { truth, scored } = this.painted
-    const state = this.history[this.view.shown]
-    return scored && truth ? adjustedMutualInformation(truth, labels(state.m, state.groups)) : null
+    return this.scored((truth, found) => adjustedMutualInformation(truth, found))
+  }
+
+  /** ARI of what is not background; null where no group is known to be the background. */
+  get foregroundAri() {
+    const { background } = this.world
+    return background === null ? null : this.scored((truth, found) => foregroundRandIndex(truth, found, background))
+  }
+
+  /** @param {(truth: ArrayLike<number>, found: Uint8Array) => number | null} score */
+  scored(score) {
+    const { truth, scored } = this.painted, state = this.history[this.view.shown]
+    return scored && truth ? score(truth, labels(state.m, state.groups)) : null
   }
 
   /** @param {Change} change */

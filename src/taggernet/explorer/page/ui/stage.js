@@ -4,6 +4,9 @@ import { paint } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
+/** A pen is one position wide on a canvas of this side, and wider on a larger one. */
+const WHOLE_PEN = 20
+
 export class Stage {
   /** @param {Session} session @param {(element: number | null) => void} inspect @param {(said: string) => void} tell */
   constructor(session, inspect, tell) {
@@ -11,6 +14,8 @@ export class Stage {
     this.inspect = inspect
     this.tell = tell
     this.tool = 'move'
+    /** Which of the world's swatches the pen and new things have. */
+    this.swatch = 0
     /** @type {number | null} */
     this.element = null
     this.board = byId('input-board')
@@ -18,6 +23,7 @@ export class Stage {
     this.output = byId('output')
     this.cursor = byId('cursor')
     this.board.replaceChildren(this.input)
+    for (const canvas of [this.input, this.output]) canvas.style.aspectRatio = `${session.world.width} / ${session.world.height}`
     /** @type {HTMLButtonElement[]} */
     this.handles = []
     this.controller = new AbortController()
@@ -70,6 +76,7 @@ export class Stage {
     if (this.tool !== 'move') {
       this.board.setPointerCapture(event.pointerId)
       this.drawing = true
+      this.last = undefined
       this.draw(row, col)
       return
     }
@@ -90,7 +97,7 @@ export class Stage {
     if (exact !== undefined) return exact
     const boxed = order.find((index) => {
       const thing = view.scene.things[index], { height, width } = world.size(thing)
-      return world.name === 'shapes' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
+      return world.name !== 'textures' && row >= thing.row && row < thing.row + height && col >= thing.col && col < thing.col + width
     })
     return boxed ?? null
   }
@@ -121,15 +128,23 @@ export class Stage {
     this.session.follow({ ...view.scene, things, number: undefined })
   }
 
-  /** @param {number} row @param {number} col */
+  /** A line from where the pen was last. @param {number} row @param {number} col */
   draw(row, col) {
-    const { world, view } = this.session
-    if (row < 0 || col < 0 || row >= world.height || col >= world.width) return
-    const ink = Uint8Array.from(view.scene.ink ?? this.session.painted.x)
-    const at = row * world.width + col, value = this.tool === 'pen' ? 1 : 0
-    if (view.scene.ink && ink[at] === value) return
-    ink[at] = value
-    this.session.follow({ things: [], ink, back: view.scene.back })
+    const { world, view } = this.session, from = this.last ?? [row, col]
+    this.last = [row, col]
+    const steps = Math.max(1, Math.abs(row - from[0]), Math.abs(col - from[1]))
+    const side = Math.max(1, Math.round(Math.min(world.height, world.width) / WHOLE_PEN)), first = -((side - 1) >> 1)
+    /** @type {Set<number>} */
+    const positions = new Set()
+    for (let step = 0; step <= steps; step++) {
+      const centre = [0, 1].map((axis) => Math.round(from[axis] + ((this.last[axis] - from[axis]) * step) / steps))
+      for (let cell = 0; cell < side * side; cell++) {
+        const r = centre[0] + first + Math.floor(cell / side), c = centre[1] + first + (cell % side)
+        if (r >= 0 && c >= 0 && r < world.height && c < world.width) positions.add(r * world.width + c)
+      }
+    }
+    const scene = world.inked(view.scene, this.session.painted.x, [...positions], this.tool === 'pen', this.swatch)
+    if (scene) this.session.follow(scene)
   }
 
   /** @param {PointerEvent} event @param {HTMLElement} canvas */
@@ -201,9 +216,9 @@ export class Stage {
 
   /** @param {import('./pictures.js').Painter} painter */
   render(painter) {
-    const { world, seen, tagger, state, view } = this.session
+    const { world, seen, state, view } = this.session
     const { height, width } = world
-    paint(this.input, painter.input(tagger.inputs(seen)), height, width)
+    paint(this.input, painter.input(seen), height, width)
     paint(this.output, painter.groups(state, view.hidden), height, width)
     this.placeHandles()
     this.board.classList.toggle('drawing', this.tool !== 'move')

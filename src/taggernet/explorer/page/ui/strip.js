@@ -1,4 +1,5 @@
-/** The iterations as small pictures; pressing one shows it. */
+/** The iterations as small pictures, which pressing shows in the large one; beside them the truth, where it is known. */
+import { labels } from '../scenes/ami.js'
 import { byId, make } from './dom.js'
 import { paint } from './pictures.js'
 
@@ -10,6 +11,9 @@ export class Strip {
     this.box.replaceChildren()
     /** @type {{button: any, canvas: any, label: any}[]} */
     this.frames = []
+    const { width, height } = session.world
+    this.truth = make('canvas', { width, height, role: 'img', 'aria-label': 'The true groups' })
+    this.truthBox = make('figure', { class: 'truth' }, this.truth, make('figcaption', { text: 'truth' }))
   }
 
   /** What the state at a place of the history is called. @param {number} i */
@@ -26,7 +30,7 @@ export class Strip {
         const canvas = make('canvas', { width: world.width, height: world.height, 'aria-hidden': 'true' }), label = make('span')
         return { canvas, label, button: make('button', { class: 'frame', onclick: () => this.session.set({ shown: i }) }, canvas, label) }
       })
-      this.box.replaceChildren(...this.frames.map(({ button }) => button))
+      this.box.replaceChildren(...this.frames.map(({ button }) => button), this.truthBox)
       repaint = true
     }
     this.frames.forEach(({ button, canvas, label }, i) => {
@@ -35,5 +39,29 @@ export class Strip {
       button.setAttribute('aria-pressed', String(i === view.shown))
       if (repaint) paint(canvas, painter.groups(history[i], view.hidden), world.height, world.width)
     })
+    const { truth, scored } = this.session.painted
+    this.truthBox.hidden = !scored || !truth
+    if (!repaint || !scored || !truth) return
+    const last = history[history.length - 1], owner = matched(truth, labels(last.m, last.groups))
+    paint(this.truth, (p) => (truth[p] ? painter.colours[owner.get(truth[p]) ?? -1] ?? painter.ink : painter.paper), world.height, world.width)
   }
+}
+
+/** Which group each true one is like: the pair with most in common first, no group twice. @param {ArrayLike<number>} truth @param {Uint8Array} found @returns {Map<number, number>} */
+export function matched(truth, found) {
+  /** @type {Map<string, {label: number, group: number, count: number}>} */
+  const pairs = new Map()
+  for (let at = 0; at < truth.length; at++) {
+    if (!truth[at]) continue
+    const name = `${truth[at]} ${found[at]}`, pair = pairs.get(name) ?? { label: truth[at], group: found[at], count: 0 }
+    pair.count += 1
+    pairs.set(name, pair)
+  }
+  const owner = new Map(), taken = new Set()
+  for (const { label, group } of [...pairs.values()].sort((a, b) => b.count - a.count)) {
+    if (owner.has(label) || taken.has(group)) continue
+    owner.set(label, group)
+    taken.add(group)
+  }
+  return owner
 }

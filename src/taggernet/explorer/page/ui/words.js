@@ -1,19 +1,38 @@
-/** What the letters and figures mean: in small bubbles where they stand, and all together at the end of the page. */
+/** What a visitor reads: first of all, and of the letters and figures, in small bubbles and together at the end of the page. */
 import { byId, make } from './dom.js'
 
 /** @type {Record<string, [string, string]>} */
 export const WORDS = {
   ami: ['AMI', 'Adjusted mutual information compares the groups found with the true ones, pixel by pixel: 1 means the same groups, 0 is what chance would give. Pixels that belong to no object, or to two, are not counted. It says nothing where nobody knows the truth, as in a drawing.'],
+  ari: ['FG-ARI', 'The adjusted Rand index of the foreground compares pairs of pixels: are two that belong to the same object in the same group, and two of different objects in different ones? 1 means always, 0 is what chance would give. Pixels of the background are not counted.'],
   k: ['K, the number of groups', 'How many groups share the picture. The network was trained with one number and works with others: it looks at every group in the same way. One more than there are objects is comfortable.'],
   t: ['T, the number of iterations', 'How often the network improves its guess, starting from a random one.'],
   z: ['z', 'What a group expects the whole picture to look like, also where it is hidden behind others.'],
   m: ['m, the mask', 'The share of each pixel that belongs to the group. Over all groups it adds up to one.'],
   mz: ['m · z', 'What the group adds to the picture: what it expects, where it is responsible. All groups together give the picture back.'],
   grey: ['Why masks are grey in places', 'Where there is nothing but background, it makes no difference which group a pixel belongs to: the picture is the same. The masks are noise there, and shown in grey.'],
-  spare: ['Why one group stays empty', 'Three shapes need three groups. The fourth is spare; the network leaves it empty, or lets it hold a copy of a shape that another group already explains.'],
+  spare: ['Why one group stays empty', 'Three objects need three groups, and a background perhaps one more. A group beyond that is spare; the network leaves it empty, or lets it hold a copy of an object that another group already explains.'],
   hide: ['Hide and remove', 'Hiding leaves a group out of the picture and changes nothing else. Removing takes it out of the competition: the other groups share its pixels among them, and show what was behind it.'],
-  noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped with this probability, or grey values shaken by this much.'],
+  noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped, or states changed, with this probability; grey values and colours are shaken by this much.'],
   delta: ['δz and L(m)', 'δz is the direction in which z should change to explain the picture better. L(m) is how well a group explains each pixel, compared with the other groups.'],
+}
+
+const TIMES = ['never', 'once', 'twice', 'three times', 'four times', 'five times', 'six times', 'seven times', 'eight times', 'nine times', 'ten times']
+const LEARNED = 'It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot.'
+
+/** What a visitor reads first. @param {any} world @param {number} iterations */
+export function leadFor({ name, objects, fewest, height, width }, iterations) {
+  const watch = `Watch it guess ${TIMES[iterations]}`
+  if (name === 'shapes') {
+    return `You see ${objects === 3 && fewest === 3 ? 'three' : 'a few'} shapes at a glance; this network sees ${height * width} loose pixels, and nobody ever told it what a shape is. ${LEARNED} ${watch}, and the shapes come apart.`
+  }
+  if (name === 'textures') {
+    const what = objects === 1 ? 'A handwritten digit, painted with a texture' : 'Two handwritten digits, one in front of the other, painted with textures'
+    return `${what} on a textured background: there is no outline to follow. Nobody told this network what a digit is when it learned to group; it only repaired noisy pictures, with a few groups that share the work. ${watch}.`
+  }
+  if (name === 'own') return `This network sees loose pixels, and nobody ever told it which of them belong together. ${LEARNED} ${watch}.`
+  const [many, one] = name === 'sprites' ? ['coloured shapes', 'shape'] : ['pieces', 'piece']
+  return `You see a few ${many} at a glance; this network sees loose pixels, and nobody ever told it what a ${one} is. ${LEARNED} ${watch}.`
 }
 
 /** Bubbles open by mouse, touch and keyboard, and close with Escape. */
