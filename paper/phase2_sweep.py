@@ -93,6 +93,7 @@ class _Sweep(UpdateLoop):
             config.optimiser,
             Key.of(seeds, device),
             part,
+            per_seed=True,
             half=in_bfloat16(config.precision, device),
             compiled=is_compiled(config.runtime.compile, device),
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -41,3 +44,33 @@ def test_work_is_that_of_the_products(seeds: int) -> None:
         update.once()
     first = 2 * 4 * 64 * 24 * config.optimiser.batch * config.groups * seeds
     assert counter.get_total_flops() == update_flop(config) - first
+
+
+PROGRAM = """
+import torch
+from unittest import mock
+from test_assembly import build
+
+def costs(seeds, compiled):
+    compile = torch.compile
+    update = build(seeds)
+    if compiled:
+        traced = lambda part, *, options=None, **how: compile(part, backend="eager", **how)
+        with mock.patch.object(torch, "compile", traced):
+            update.compile(None)
+    return update.advance(3)
+
+for seeds in (1, 2):
+    torch.testing.assert_close(costs(seeds, True), costs(seeds, False), rtol=1e-6, atol=1e-6)
+print("same")
+"""
+
+
+@pytest.mark.slow
+def test_batch_cost_and_adam_are_traced_without_a_break() -> None:
+    """In a process of its own, as the shape checks of the other tests cannot be traced."""
+    here = Path(__file__).parent
+    paths = f"import sys; sys.path[:0] = [{str(here)!r}, {str(here.parent / 'helpers')!r}]\n"
+    run = subprocess.run([sys.executable, "-c", paths + PROGRAM], capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "same"

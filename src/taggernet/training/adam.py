@@ -43,9 +43,12 @@ class TrainState:
 
     def copy(self) -> TrainState:
         """The same in the host's memory, untouched by later updates."""
-        parts = (self.weights, self.first_moment, self.second_moment, self.average)
-        copies = ({name: tensor.detach().to("cpu", copy=True) for name, tensor in part.items()} for part in parts)
-        return TrainState(*copies, step=self.step)
+
+        def copied(part: Tensors) -> Tensors:
+            return {name: tensor.detach().to("cpu", copy=True) for name, tensor in part.items()}
+
+        moments = copied(self.first_moment), copied(self.second_moment)
+        return TrainState(copied(self.weights), *moments, copied(self.average), self.step)
 
     @property
     def evaluated(self) -> Tensors:

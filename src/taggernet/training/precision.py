@@ -16,7 +16,7 @@ LONG = 2e13
 
 def cpu_has_bfloat16() -> bool:
     """Whether this CPU multiplies bfloat16 matrices in hardware (AMX or AVX-512 BF16)."""
-    found = torch.cpu.get_capabilities()
+    found: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()  # PyTorch 2.11 may lack it
     return bool(found.get("amx_bf16") or found.get("avx512_bf16"))
 
 

@@ -41,7 +41,9 @@ class Update:
         half: bool = False,
         compiled: bool = False,
         buffer: int = 1000,
+        per_seed: bool = False,
     ) -> None:
+        """``per_seed``: the objective holds a number for each seed, so that even one seed keeps its dimension."""
         self.objective, self.source, self.state, self.part = objective, source, state, part
         self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
         self.device, self.half = keys.word.device, half
@@ -54,7 +56,7 @@ class Update:
         self.rehearsed = not compiled
         self.compiling = 0.0
         """Seconds it took."""
-        self.drop_seeds = seeds == 1
+        self.drop_seeds = seeds == 1 and not per_seed
         """Whether to leave out the dimension of seeds, of which there is one: plain matrices are faster everywhere."""
         self._once: Callable[[], None] = self.once
         self._batch: Callable[[Tensor], Batch] = source.batch

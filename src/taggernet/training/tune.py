@@ -197,6 +197,7 @@ class Stack(UpdateLoop):
             adam,
             Key.of(seeds, device),
             part,
+            per_seed=True,
             half=in_bfloat16(config.precision, device),
         )
         rate = column([one.optimiser.lr / adam.lr for one in settings])
