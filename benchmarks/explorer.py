@@ -32,7 +32,6 @@ PREPARE = """async ([name, plain, ort]) => {
   const weights = await (await fetch(entry.weights)).arrayBuffer()
   const fast = await Tagger.from(weights, card), slow = await Tagger.from(weights, card, { plain: true })
   const x = window.explorer.session.painted.x
-  const n = fast.elements
   const ways = {
     wasm: (k, t) => fast.group(x, k, t),
     javascript: (k, t) => slow.group(x, k, t),
@@ -46,8 +45,8 @@ PREPARE = """async ([name, plain, ort]) => {
     const session = await runtime.InferenceSession.create('ort/step.onnx')
     const tensor = (data, dims) => new runtime.Tensor('float32', data, dims)
     ways.onnxruntime = async (k, t) => {
-      const start = fast.start(k, 0), seen = tensor(fast.inputs(x), [1, n])
-      let [z, fed, m] = [start.z, start.fed, start.m].map(part => tensor(part, [1, k, n]))
+      const start = fast.start(k, 0), seen = tensor(fast.inputs(x), [1, fast.elements])
+      let [z, fed, m] = [start.z, start.fed, start.m].map(part => tensor(part, [1, k, part.length / k]))
       for (let i = 1; i <= t; i++) {
         const more = card.model.frozen_iterations ? { iteration: new runtime.Tensor('int64', BigInt64Array.of(BigInt(i)), []) } : {}
         const out = await session.run({ x: seen, z, fed, m, ...more })

@@ -205,13 +205,15 @@ def texture_mnist_2_compact_labels_50k() -> Config:
 
 
 def tetrominoes() -> Config:
-    """Three coloured tetrominoes on 35 x 35, with convolutions."""
+    """Three coloured tetrominoes on 35 x 35, with convolutions and a narrow code."""
     return Config(
         recipe="tetrominoes",
         model=TaggerConfig(
             shape=(35, 35),
             kind="binary",
-            widths=(256, 128),
+            widths=(256, 16),
+            lateral=False,
+            top="relu",
             norm="layer",
             noise=0.2,
             mean=0.122,
@@ -229,7 +231,7 @@ def tetrominoes() -> Config:
 
 
 def sprites() -> Config:
-    """Two to five coloured sprites over one another on 64 x 64, with convolutions."""
+    """Two to five coloured sprites over one another on 64 x 64, with convolutions and a narrow code."""
     base = tetrominoes()
     return replace(
         base,
@@ -238,9 +240,10 @@ def sprites() -> Config:
             base.model,
             shape=(64, 64),
             kind="real",
-            noise=0.15,
+            widths=(256, 24),
+            noise=0.1,
             mean=0.5,
-            v_start=0.05,
+            v_start=0.02,
             conv_channels=(48, 64, 64, 64),
             patch=2,
         ),

@@ -39,11 +39,11 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
         height, width = config.shape
         return ConvMapping(
             (height, width), config.channels, config.conv_channels, widths, config.norm, gate, top, heads,
-            config.norm_eps, head, config.patch, config.group_attention,
+            config.norm_eps, head, config.patch, config.group_attention, config.lateral,
         )  # fmt: skip
     return LadderMapping(
         config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels,
-        attention=config.group_attention,
+        attention=config.group_attention, lateral=config.lateral,
     )  # fmt: skip
 
 

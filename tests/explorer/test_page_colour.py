@@ -68,7 +68,7 @@ def test_states_have_colours_of_their_own(visit: Visit) -> None:
         stroke(page, (2, 2 * number))
     page.locator("input[name=tool][value=move]").check()
     states, shown = seen(page, "states-layer").argmax(-1), pixels(page)
-    assert [states[2, 2 * number] for number in range(4)] == [0, 1, 2, 3]
+    assert [states[2, 2 * number] for number in range(4)] == [1, 2, 3, 0]  # the ground's own last
     colours = {tuple(shown[states == state][0]) for state in range(4)}
     assert len(colours) == 4
     apart = [np.abs(np.subtract(a, b)).sum() for a in colours for b in colours if a != b]

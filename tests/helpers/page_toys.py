@@ -49,12 +49,17 @@ TOYS = {
         shape=(9, 11), channels=5, kind="categorical", widths=(30, 10), norm="layer", mapping="conv", patch=2,
         conv_channels=(6, 9), classes=3, feedback="probabilities",
     ),
+    "conv-code": TaggerConfig(
+        shape=(9, 8), channels=3, widths=(30, 10), norm="layer", mapping="conv", conv_channels=(6, 9), top="relu",
+        lateral=False,
+    ),
+    "code-batch": TaggerConfig(shape=(6, 9), kind="real", widths=(30, 10), lateral=False, v_start=0.3),
     "conv-grey-head": TaggerConfig(
         shape=(6, 5), kind="real", widths=(20, 10), mapping="conv", conv_channels=(6,), classes=2, class_widths=(8,),
     ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
-groups that talk."""
+with and without lateral connections, groups that talk."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

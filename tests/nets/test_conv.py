@@ -29,6 +29,21 @@ def mapping(norm: NormKind = "layer", patch: int = 1, **options: Any) -> ConvMap
     return ConvMapping(SHAPE, CHANNELS, (4, 6), (8, 5), norm, patch=patch, eps=1e-3, **options)
 
 
+def test_without_lateral_connections_a_row_passes_through_its_code() -> None:
+    """What comes out has no more directions than the topmost level is wide."""
+    net, row = mapping(top="relu", lateral=False).double(), rows(1).double()
+
+    def out(x: Tensor) -> Tensor:
+        mapped = net(x)
+        return torch.cat([mapped.z_pre, mapped.m_pre], dim=-1)
+
+    jacobian = torch.autograd.functional.jacobian(out, row).reshape(N + P, -1)
+    assert 1 <= torch.linalg.matrix_rank(jacobian, rtol=1e-5) <= 5
+    open_net = mapping(top="relu").double()
+    jacobian = torch.autograd.functional.jacobian(lambda x: open_net(x).z_pre, row).reshape(N, -1)
+    assert torch.linalg.matrix_rank(jacobian, rtol=1e-5) > 5
+
+
 def rows(count: int, seed: int = 1) -> Tensor:
     return torch.randn(count, 2 * N + 2 * P, generator=torch.Generator().manual_seed(seed))
 

@@ -84,6 +84,9 @@ class TaggerConfig:
     """conv: side of the patches of positions that its first level sees as one; 2 is about four times faster than 1."""
     group_attention: int = 0
     """Width of the attention between the groups of a scene on the topmost level; 0: none (the paper)."""
+    lateral: bool = True
+    """Lateral connections of the Ladder and of the convolutions (the paper). Without them all that a group knows passes
+    through the topmost level: a narrow one holds a single object, which makes groups form with mapping conv."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -8,9 +8,10 @@
     down   u = norm(conv(z^_{l+1})) at twice the size,  z^_l = g(z_l, u)
 
 Images are (*S, R, H, W, F), channels last. The convolutions take the place of the projections W_h and W_u; norms, the
-combinator g (one for all positions) and the Ladder are those of nets/norm.py and nets/ladder.py. Departures from the
-Ladder: all lateral connections are taken before the ReLU, and a size that does not divide is padded with zeros.
-LayerNorm is over all features of a row, positions included; BatchNorm is over rows and positions.
+combinator g (one for all positions) and the Ladder are those of nets/norm.py and nets/ladder.py. Without lateral
+connections this is an autoencoder whose code is the Ladder's topmost level. Departures from the Ladder: all lateral
+connections are taken before the ReLU, and a size that does not divide is padded with zeros. LayerNorm is over all
+features of a row, positions included; BatchNorm is over rows and positions.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
-from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Top
+from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, Top
 from taggernet.nets.linear import per_feature
 from taggernet.nets.norm import BatchNorm, Iteration, NormKind, at_iteration, make_norm
 from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer, inner_roles
@@ -100,6 +101,7 @@ class ConvMapping(nn.Module):
         reader: ClassHead | None = None,
         patch: int = 1,
         attention: int = 0,
+        lateral: bool = True,
     ) -> None:
         super().__init__()
         self.shape, self.channels, self.patch = shape, channels, patch
@@ -113,12 +115,13 @@ class ConvMapping(nn.Module):
         self.up = nn.ModuleList([Conv(inputs, levels[0]), *(Conv(low, high, stride=2) for low, high in upward)])
         self.bias = nn.ParameterList(per_feature(features, 0.0) for features in levels)
         self.norms_up = nn.ModuleList(make_norm(norm, eps, features) for features in levels)
-        self.ladder = Ladder(
-            (math.prod(self.sizes[-1]) * levels[-1], *widths), norm, gate, top, eps, attention=attention
-        )
+        coarsest = math.prod(self.sizes[-1]) * levels[-1]
+        self.ladder = Ladder((coarsest, *widths), norm, gate, top, eps, attention=attention, lateral=lateral)
         self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
         self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
-        self.combine = nn.ModuleList(Combinator(features, gate) for features in levels[:-1])
+        self.combine = nn.ModuleList(
+            Combinator(features, gate) if lateral else Rectifier(features) for features in levels[:-1]
+        )
         self.out = Conv(levels[0], patch**2 * (channels + 1))
         self.norm_z, self.norm_m = (
             make_norm(norm, eps, features) if heads == "normalised" else None for features in (channels, 1)

@@ -9,7 +9,8 @@ Departures from Rasmus et al., as in Tagger's public code:
 - no noise and no layer costs: TAG corrupts the input and the mixture is the only cost;
 - the gate v of the combinator goes through a sigmoid when inputs are real ("stable" gate);
 - the level-0 lateral connection is the projected input after its ReLU, not the raw data.
-An option of ours: the groups of a scene talk on the topmost level (nets/group_attention.py).
+Options of ours: the groups of a scene talk on the topmost level (nets/group_attention.py); without lateral connections,
+z^_l = relu(u + c_l), all that a group knows passes through the topmost level.
 """
 
 from __future__ import annotations
@@ -84,8 +85,22 @@ _FUSED_FORWARD = Combinator.forward
 """The equation that ``fast.norm_combine`` computes; a subclass with another one is never fused."""
 
 
+class Rectifier(nn.Module):
+    """relu(u + c), in the place of a combinator where there is no lateral connection."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.bias = per_feature(width, 0.0)
+
+    def forward(self, z: Float[Tensor, "*S R F"], u: Float[Tensor, "*S R F"]) -> Float[Tensor, "*S R F"]:
+        return torch.relu(u + self.bias)
+
+    def denoise(self, norm: Norm, z: Tensor, x: Tensor, half: bool) -> Float[Tensor, "*S R F"]:
+        return rectified(norm, x, self.bias, lateral=False)[1]
+
+
 class Ladder(nn.Module):
-    """Encoder up, decoder down, a lateral connection at each level."""
+    """Encoder up, decoder down, a lateral connection at each level unless told otherwise."""
 
     def __init__(
         self,
@@ -96,6 +111,7 @@ class Ladder(nn.Module):
         eps: float = 1e-10,
         combinator: type[Combinator] = Combinator,
         attention: int = 0,
+        lateral: bool = True,
     ) -> None:
         super().__init__()
         self.widths, self.top = tuple(widths), top
@@ -106,7 +122,7 @@ class Ladder(nn.Module):
         self.bias = nn.ParameterList(per_feature(high, 0.0) for _, high in upward)
         self.top_scale = per_feature(widths[-1], 1.0) if top == "softmax" else None
         self.decoder = nn.ModuleList(Linear(high, low) for low, high in upward)
-        self.combine = nn.ModuleList(combinator(width, gate) for width in widths)
+        self.combine = nn.ModuleList(combinator(width, gate) if lateral else Rectifier(width) for width in widths)
         self.attention = GroupAttention(widths[-1], attention) if attention else None
 
     def forward(
@@ -148,7 +164,7 @@ class Ladder(nn.Module):
 
     def _denoised(self, level: int, z: Tensor, x: Tensor, half: bool, iteration: Iteration | None) -> Tensor:
         combinator = self.combine[level]
-        assert isinstance(combinator, Combinator)
+        assert isinstance(combinator, Combinator | Rectifier)
         return combinator.denoise(at_iteration(self.norms_down[level], iteration), z, x, half)
 
 
@@ -173,12 +189,13 @@ class LadderMapping(nn.Module):
         combinator: type[Combinator] = Combinator,
         channels: int = 1,
         attention: int = 0,
+        lateral: bool = True,
     ) -> None:
         super().__init__()
         self.elements, self.positions = elements, elements // channels
         self.W_h = Linear(2 * elements + 2 * self.positions, widths[0])
         self.bias_h = per_feature(widths[0], 0.0)
-        self.ladder = Ladder(widths, norm, gate, top, eps, combinator, attention)
+        self.ladder = Ladder(widths, norm, gate, top, eps, combinator, attention, lateral)
         self.W_u = Linear(widths[0], elements + self.positions)
         self.norm_h = make_norm(norm, eps, widths[0])
         sizes = (elements, self.positions)

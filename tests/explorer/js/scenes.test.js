@@ -149,7 +149,7 @@ test('colours have names', () => {
   const names = (world) => world.swatches.map((index) => world.colourName(index))
   assert.deepEqual(names(new TetrominoWorld([35, 35])), ['red', 'green', 'blue', 'yellow', 'magenta', 'cyan', 'white'])
   assert.deepEqual(new Set(names(new SpriteWorld([64, 64]))).size, 8)
-  assert.deepEqual(names(new OwnWorld([9, 9], { kind: 'categorical', channels: 3 }, null)), ['state 0', 'state 1', 'state 2'])
+  assert.deepEqual(names(new OwnWorld([9, 9], { kind: 'categorical', channels: 3 }, null)), ['state 1', 'state 2', 'state 0'])
   const world = new TetrominoWorld([35, 35])
   assert.equal(world.title(world.make('T0', null, 3)), 'yellow T')
 })

@@ -8,6 +8,7 @@ import { TetrominoWorld } from '../../../src/taggernet/explorer/page/scenes/tetr
 import { ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/shapes.js'
 import { decode, encode } from '../../../src/taggernet/explorer/page/ui/address.js'
 import { encodeGif } from '../../../src/taggernet/explorer/page/ui/gif.js'
+import { stroke } from '../../../src/taggernet/explorer/page/ui/pen.js'
 import { Player } from '../../../src/taggernet/explorer/page/ui/player.js'
 import { answered, errorOf, following, keep, newRound, restore, sceneOf, topTwo } from '../../../src/taggernet/explorer/page/ui/quiz.js'
 import { Session } from '../../../src/taggernet/explorer/page/ui/session.js'
@@ -20,6 +21,7 @@ function fake() {
   return {
     asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', channels: 1 }, scaleOf: () => 1,
     inputs: (x) => x,
+    start: state,
     group(x, groups, iterations, seed) {
       this.asked.push([groups, iterations, seed])
       return Array.from({ length: iterations + 1 }, () => state(groups, seed))
@@ -31,7 +33,12 @@ function fake() {
   }
 }
 
-const begin = () => new Session(fake(), new ShapeWorld(20), 'shapes')
+function begin() {
+  const session = new Session(fake(), new ShapeWorld(20), 'shapes')
+  assert.equal(session.tagger.asked.length, 0)
+  session.set(session.defaults())
+  return session
+}
 
 test('what belongs to the old groups goes with them, and nothing else does', () => {
   const session = begin()
@@ -142,6 +149,16 @@ test('what an address says wrongly is left out', () => {
   assert.deepEqual(Object.keys(view).sort(), ['scene', 'source'])
   assert.deepEqual(view.scene.things, [{ kind: 'square', row: 0, col: 0 }, { kind: 'square', row: 0, col: 13 }])
   assert.deepEqual(decode('', world), {})
+})
+
+test('a stroke has no gaps, stays on the canvas, and is as wide as the canvas asks', () => {
+  const canvas = { height: 20, width: 30 }
+  const cells = stroke([2, 3], [9, 28], canvas).map((at) => [Math.floor(at / 30), at % 30])
+  assert.deepEqual(new Set(cells.map(([, col]) => col)).size, 26)
+  for (const [row, col] of cells.slice(1)) assert.ok(cells.some(([r, c]) => (r !== row || c !== col) && Math.abs(r - row) <= 1 && Math.abs(c - col) <= 1))
+  assert.deepEqual(stroke([5, 5], [5, 5], canvas), [155])
+  assert.deepEqual(stroke([-9, 5], [-9, 9], canvas), [])
+  assert.equal(stroke([5, 5], [5, 5], { height: 64, width: 64 }).length, 9)
 })
 
 test('both sides of the human test are scored like metrics.top2_error', () => {

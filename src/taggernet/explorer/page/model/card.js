@@ -6,7 +6,7 @@
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
- *   group_attention: number, offsets: number[], scales: number[]
+ *   group_attention: number, lateral: boolean, offsets: number[], scales: number[]
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
@@ -15,7 +15,7 @@ import { hasNormalisedHeads, ladderWidths } from './layers.js'
 
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
-  channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, offsets: [], scales: [] }
+  channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [] }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -88,11 +88,17 @@ export function tensorShapes(config) {
   return shapes
 }
 
+/** @param {ModelConfig} config @param {string} name @param {number} width @param {Map<string, number[]>} shapes */
+function combinatorShape(config, name, width, shapes) {
+  if (config.lateral) shapes.set(`${name}.a`, [10, 1, width])
+  else shapes.set(`${name}.bias`, [1, width])
+}
+
 /** @param {ModelConfig} config @param {number[]} widths @param {Map<string, number[]>} shapes @param {[string, number][]} norms */
 function ladderShapes(config, widths, shapes, norms) {
   const last = widths[widths.length - 1]
   widths.forEach((width, level) => {
-    shapes.set(`mapping.ladder.combine.${level}.a`, [10, 1, width])
+    combinatorShape(config, `mapping.ladder.combine.${level}`, width, shapes)
     norms.push([`ladder.norms_down.${level}`, width])
     if (level === 0) return
     shapes.set(`mapping.ladder.encoder.${level - 1}.weight`, [widths[level - 1], width])
@@ -119,7 +125,7 @@ function convShapes(config, shapes, norms) {
     norms.push([`norms_up.${level}`, width])
     if (level === levels.length - 1) return
     kernel(`down.${level}`, levels[level + 1], 4 * width)
-    shapes.set(`mapping.combine.${level}.a`, [10, 1, width])
+    combinatorShape(config, `mapping.combine.${level}`, width, shapes)
     norms.push([`norms_down.${level}`, width])
   })
   kernel('out', levels[0], patch ** 2 * (channels + 1))

@@ -7,7 +7,7 @@
  * @typedef {{data: Float32Array, height: number, width: number, features: number}} Images
  */
 import { classHeadFor, ladderFor } from './ladder.js'
-import { combine, hasNormalisedHeads, hasStableGate, ladderWidths, rectify } from './layers.js'
+import { combinatorFor, hasNormalisedHeads, ladderWidths, rectify } from './layers.js'
 
 /** Height and width of every kernel. */
 export const SIDE = 3
@@ -102,7 +102,7 @@ export function unfoldPatches(patches, rows, side, height, width) {
 export function convMapping(config, layers) {
   const { of } = layers, { shape: [height, width], channels, patch, conv_channels: levels } = config
   const positions = height * width, elements = positions * channels
-  const sizes = levelSizes(config), stable = hasStableGate(config)
+  const sizes = levelSizes(config), combine = combinatorFor(config, of)
   const ladder = ladderFor(config, layers, 1 + ladderWidths(config).length)
   const classHead = classHeadFor(config, layers, elements, positions)
   /** BatchNorm: every position is a row; LayerNorm: the whole image is one. */
@@ -125,7 +125,7 @@ export function convMapping(config, layers) {
       const [h, w] = sizes[level]
       const down = unfoldPatches(convolved(layers, `down.${level}`, images, rows), rows, 2, h, w)
       const u = norm(`norms_down.${level}`, down.data, rows, h * w, iteration)
-      images = { ...down, data: combine(lateral[level], u, of(`combine.${level}.a`), stable) }
+      images = { ...down, data: combine(`combine.${level}`, lateral[level], u) }
     }
     const out = unfoldPatches(convolved(layers, 'out', images, rows), rows, patch, height, width)
     return { ...heads(out.data, rows, iteration), top: classHead?.(features, rows, iteration) ?? top }

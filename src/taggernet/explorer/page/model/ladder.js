@@ -8,7 +8,7 @@
  * @typedef {(features: Float32Array, rows: number, iteration: number) => Mapped} Mapping
  */
 import { groupAttention } from './group_attention.js'
-import { combine, hasNormalisedHeads, hasStableGate, ladderWidths, rectify, softmaxRows } from './layers.js'
+import { combinatorFor, hasNormalisedHeads, ladderWidths, rectify, softmaxRows } from './layers.js'
 
 /**
  * Encoder up, decoder down: level 0 in, its reconstruction and the topmost representation out.
@@ -18,7 +18,7 @@ import { combine, hasNormalisedHeads, hasStableGate, ladderWidths, rectify, soft
  * @param {number} levels with level 0
  */
 export function ladderFor(config, { of, times, norm }, levels) {
-  const stable = hasStableGate(config)
+  const combine = combinatorFor(config, of)
   const softmaxTop = config.top === 'softmax' || (config.classes > 0 && !config.class_widths.length)
 
   /** @param {Float32Array} h (R, F) @param {number} rows @param {number} iteration */
@@ -32,7 +32,7 @@ export function ladderFor(config, { of, times, norm }, levels) {
     }
     const top = h.slice()
     const denoised = (/** @type {number} */ level, /** @type {Float32Array} */ u) =>
-      combine(lateral[level], norm(`ladder.norms_down.${level}`, u, rows, iteration), of(`ladder.combine.${level}.a`), stable)
+      combine(`ladder.combine.${level}`, lateral[level], norm(`ladder.norms_down.${level}`, u, rows, iteration))
     let estimate = denoised(levels - 1, h)
     if (config.group_attention) groupAttention({ of, times }, lateral[levels - 1], rows).forEach((value, at) => (estimate[at] += value))
     for (let level = levels - 2; level >= 0; level--) {

@@ -125,8 +125,20 @@ export function combine(z, u, a, stable) {
   return out
 }
 
+/**
+ * How a level of the decoder comes from what is above it: by a combinator, or without lateral connections by a ReLU.
+ *
+ * @param {ModelConfig} config
+ * @param {Layers['of']} of
+ */
+export function combinatorFor(config, of) {
+  const stable = hasStableGate(config)
+  /** @param {string} name @param {Float32Array} z (R, F) @param {Float32Array} u (R, F) */
+  return (name, z, u) => (config.lateral ? combine(z, u, of(`${name}.a`), stable) : rectify(u, of(`${name}.bias`)))
+}
+
 /** The sigmoid on the combinator's gate. @param {ModelConfig} config */
-export function hasStableGate({ gate, kind, mapping }) {
+function hasStableGate({ gate, kind, mapping }) {
   return gate === 'auto' ? kind === 'real' || mapping === 'conv' : gate === 'stable'
 }
 

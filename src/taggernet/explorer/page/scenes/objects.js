@@ -12,6 +12,8 @@
 
 export const SCALES = 6, ANGLES = 40
 const MIDDLE_SCALE = 3
+/** The canvas on which the small pictures of the kinds are drawn. */
+const STAMP = 64
 const within = (/** @type {number} */ value, /** @type {number} */ most) => Math.max(0, Math.min(most, value))
 
 /** Whether a point is inside a sprite of unit size that stands upright. @type {Record<string, (along: number, up: number) => boolean>} */
@@ -102,7 +104,7 @@ export class ObjectWorld {
 
   /** A small picture of a kind, '#' where it is. @param {string} kind @returns {string[]} */
   stamp(kind) {
-    const { height, width, covered } = this.stencil({ kind, scale: MIDDLE_SCALE, angle: 0 })
+    const { height, width, covered } = spriteMask(kind, 1, 0, STAMP)
     return Array.from({ length: height }, (_, row) => [...covered.subarray(row * width, (row + 1) * width)].map((on) => (on ? '#' : '.')).join(''))
   }
 

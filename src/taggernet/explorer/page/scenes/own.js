@@ -29,8 +29,9 @@ export class OwnWorld extends ObjectWorld {
     this.background = background
     this.range = kind === 'real' && file ? rangeOf(/** @type {Tensor} */ (file.get('x')).data) : [0, 1]
     this.colours = coloursFor(kind, channels, this.range)
-    this.swatches = this.colours.map((_, index) => index)
     this.nothing = file ? commonest(/** @type {Tensor} */ (file.get('x')).data, kind, channels) : firstOf(kind, channels, this.range[0])
+    const isGround = (/** @type {number} */ index) => Number(String(this.colours[index]) === String(this.nothing))
+    this.swatches = this.colours.map((_, index) => index).sort((a, b) => isGround(a) - isGround(b)) // what would not be seen comes last
     this.kinds = draws ? this.every.filter((one) => this.fits(one)) : []
   }
 

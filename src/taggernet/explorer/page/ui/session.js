@@ -35,12 +35,13 @@ export class Session {
     this.history = []
     this.live = false
     this.milliseconds = 0
-    this.view = this.defaults()
+    // Nothing is grouped before the first view is set: a large model takes its time.
+    this.view = { ...this.defaults(), shown: 0 }
     /** @type {import('../scenes/shapes.js').Painted} the scene, its truth */
     this.painted = world.paint(this.view.scene)
     /** @type {Float32Array} x as the network sees it */
     this.seen = this.painted.x
-    this.regroup()
+    this.history = [tagger.start(this.view.k, this.view.seed)]
   }
 
   /** The view of a visitor who has not touched anything. @returns {View} */

@@ -1,11 +1,9 @@
 /** The two large pictures: drag and draw on the left one, point at an element on the right one. */
 import { byId, make } from './dom.js'
+import { stroke } from './pen.js'
 import { paint } from './pictures.js'
 
 /** @typedef {import('./session.js').Session} Session */
-
-/** A pen is one position wide on a canvas of this side, and wider on a larger one. */
-const WHOLE_PEN = 20
 
 export class Stage {
   /** @param {Session} session @param {(element: number | null) => void} inspect @param {(said: string) => void} tell */
@@ -130,20 +128,10 @@ export class Stage {
 
   /** A line from where the pen was last. @param {number} row @param {number} col */
   draw(row, col) {
-    const { world, view } = this.session, from = this.last ?? [row, col]
+    const { world, view, painted } = this.session
+    const positions = stroke(this.last ?? [row, col], [row, col], world)
     this.last = [row, col]
-    const steps = Math.max(1, Math.abs(row - from[0]), Math.abs(col - from[1]))
-    const side = Math.max(1, Math.round(Math.min(world.height, world.width) / WHOLE_PEN)), first = -((side - 1) >> 1)
-    /** @type {Set<number>} */
-    const positions = new Set()
-    for (let step = 0; step <= steps; step++) {
-      const centre = [0, 1].map((axis) => Math.round(from[axis] + ((this.last[axis] - from[axis]) * step) / steps))
-      for (let cell = 0; cell < side * side; cell++) {
-        const r = centre[0] + first + Math.floor(cell / side), c = centre[1] + first + (cell % side)
-        if (r >= 0 && c >= 0 && r < world.height && c < world.width) positions.add(r * world.width + c)
-      }
-    }
-    const scene = world.inked(view.scene, this.session.painted.x, [...positions], this.tool === 'pen', this.swatch)
+    const scene = positions.length ? world.inked(view.scene, painted.x, positions, this.tool === 'pen', this.swatch) : null
     if (scene) this.session.follow(scene)
   }
 
