@@ -4,27 +4,34 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 PYTEST_ARGS ?= -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format typecheck pytest soak audit bench docs clean distclean
+.PHONY: help setup demo test test-gpu lint format typecheck pytest soak audit bench docs clean distclean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer was found: install one, or name it with make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv .venv
 
-# The stamp is older than pyproject.toml or constraints.txt when an installation is due.
-$(READY): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+# A stamp is older than pyproject.toml or constraints.txt when an installation is due.
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e .
 	@touch $@
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e ".[dev]"
+	@touch $(INSTALLED) $@
 
 setup: $(READY) ## create .venv and install the package with all tools
 
-demo: $(READY) ## group 1,000 held-out scenes with the shipped model, draw a few
+demo: $(INSTALLED) ## group 200 held-out scenes with the shipped model, draw a few
 	$(BIN)/taggernet demo
 
 test: lint typecheck pytest ## ruff, mypy --strict and all tests
@@ -38,6 +45,9 @@ typecheck: $(READY) ## mypy --strict on the package and paper/
 
 pytest: $(READY) ## the tests only; PYTEST_ARGS="-k ami -x" selects some
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-gpu: $(READY) ## the tests that need a GPU; what they say goes into results/gpu_tests.json
+	$(BIN)/python tests/helpers/gpu_report.py results/gpu_tests.json
 
 # The guarantees of docs/reliability.md; -p no:cacheprovider leaves nothing behind in the repository.
 SOAKED := $(wildcard tests/trust) tests/test_reliability.py $(addprefix tests/training/test_, \

@@ -22,9 +22,10 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
-from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
+from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
+from taggernet.training.precision import in_bfloat16, is_compiled
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
@@ -92,6 +93,7 @@ class _Sweep(UpdateLoop):
             config.optimiser,
             Key.of(seeds, device),
             part,
+            per_seed=True,
             half=in_bfloat16(config.precision, device),
             compiled=is_compiled(config.runtime.compile, device),
         )

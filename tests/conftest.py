@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import jaxtyping
 import matplotlib
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
 from matplotlib.figure import Figure
 
 matplotlib.use("Agg")
@@ -31,21 +31,30 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), os.enviro
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of child processes
 
-# derandomize: a failure seen in CI is the failure seen at home. The soak profile looks further.
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    deadline=None,
-    max_examples=50,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-settings.register_profile("soak", settings.get_profile("ci"), derandomize=False, max_examples=1000)
 soak = os.environ.get("TAGGERNET_SOAK") == "1"
-settings.load_profile(os.environ.get("TAGGERNET_HYPOTHESIS_PROFILE", "soak" if soak else "ci"))
+# A machine with a GPU may have neither hypothesis nor beartype; its tests, those marked cuda, need neither.
+if find_spec("hypothesis") is not None:
+    from hypothesis import HealthCheck, settings
+
+    # derandomize: a failure seen in CI is the failure seen at home. The soak profile looks further.
+    settings.register_profile(
+        "ci",
+        derandomize=True,
+        deadline=None,
+        max_examples=50,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    settings.register_profile("soak", settings.get_profile("ci"), derandomize=False, max_examples=1000)
+    settings.load_profile(os.environ.get("TAGGERNET_HYPOTHESIS_PROFILE", "soak" if soak else "ci"))
 
 # Must come before the first import of taggernet. Off where torch.compile is tested, which cannot trace it.
-if os.environ.get("TAGGERNET_NO_TYPECHECK") != "1":
+if os.environ.get("TAGGERNET_NO_TYPECHECK") != "1" and find_spec("beartype") is not None:
     jaxtyping.install_import_hook("taggernet", "beartype.beartype")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+        pytest.skip("there is no CUDA here: make test-gpu, on a machine with a GPU")
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def test_the_shipped_model_is_measured_and_drawn(tmp_path: Path, capsys: pytest.
     assert "class error" not in shown
     assert "drawn in demo/shapes.png" in shown
     assert (tmp_path / "demo" / "shapes.png").stat().st_size > 5_000
-    assert (tmp_path / "demo" / "shapes.pdf").exists()
+    assert not (tmp_path / "demo" / "shapes.pdf").exists(), "it would take longer than the grouping"
 
 
 @pytest.mark.usefixtures("shipped")

@@ -22,8 +22,9 @@ from taggernet.config.run import RuntimeConfig, without_retired
 from taggernet.data import Scenes
 from taggernet.rng import Key
 from taggernet.training.adam import TrainState
-from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
+from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
+from taggernet.training.precision import in_bfloat16, is_compiled
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop

@@ -24,9 +24,10 @@ from taggernet.rng import Key
 from taggernet.tag.grouping import batches
 from taggernet.training.adam import TrainState
 from taggernet.training.datasets import BUILT_IN, load_split, source
-from taggernet.training.distributed import in_bfloat16, is_compiled, pick_device
+from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.objective import Batch, Costs, Objective
+from taggernet.training.precision import in_bfloat16, is_compiled
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop

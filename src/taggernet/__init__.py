@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ __all__ = [
     "recipe",
     "train",
 ]
+
+STARTED = time.monotonic()
+"""When this process began to load the package, for the commands' account of where the time went."""
 
 _HOME = {
     "Config": "config.run",

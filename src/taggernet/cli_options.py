@@ -19,7 +19,7 @@ class Demo:
     """A shipped model, shapes or texture-mnist-2; or small, which is trained first, in about a minute."""
     out: Path = Path("demo")
     """Folder for the figure."""
-    scenes: int = 1_000
+    scenes: int = 200
     """How many scenes to group."""
     updates: int | None = None
     """small: updates to train for, 1,500 by default; about 25 updates a second on one core."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from taggernet import STARTED
 from taggernet.cli_options import Train
 from taggernet.config.run import Config
 from taggernet.recipes import RECIPES, recipe, summary
@@ -90,7 +91,7 @@ def train(options: Train) -> None:
         from taggernet.training.tune import tuned
 
         config = tuned(config, options.out, options.scale_by)
-    run = train_to_end(config, options.out)
+    run = train_to_end(config, options.out, since=STARTED)
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)

@@ -30,7 +30,7 @@ from taggernet.training.seeds import initial_weights
 from taggernet.viz.figures import grouping_figure
 from taggernet.viz.terminal import show
 
-SCENES, DRAWN, BATCH = 1_000, 8, 100
+SCENES, DRAWN, BATCH = 200, 8, 100
 """Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
 SHOWN = ("cost", "ami", "ari_foreground", "error")
 """The metrics that are printed, where a model has them."""
@@ -139,10 +139,10 @@ def _train_and_show(out: Path, count: int, updates: int, seed: int) -> Path:
 def _draw(scenes: Scenes, grouping: Grouping, wanted: Path) -> Path:
     """The figure, under the first name that is free: an earlier one is never replaced."""
     stem, number = wanted, 1
-    while stem.with_name(stem.name + ".png").exists() or stem.with_name(stem.name + ".pdf").exists():
+    while stem.with_name(stem.name + ".png").exists():
         number += 1
         stem = wanted.with_name(f"{wanted.name}-{number}")
-    grouping_figure(scenes, grouping, stem)
+    grouping_figure(scenes, grouping, stem, pdf=False)
     path = stem.with_name(stem.name + ".png")
-    print(f"{len(scenes)} scenes and their groups are drawn in {path} and .pdf")
+    print(f"{len(scenes)} scenes and their groups are drawn in {path}")
     return path

@@ -37,14 +37,15 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 def _shift_right(word: Tensor, bits: int) -> Tensor:
     """Logical shift; torch's own >> keeps the sign."""
-    return (word >> bits) & ((1 << (64 - bits)) - 1)
+    return (word >> bits).bitwise_and_((1 << (64 - bits)) - 1)
 
 
 def _mix(word: Tensor) -> Tensor:
     """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that scatters nearby words."""
-    word = (word ^ _shift_right(word, 30)) * _MIX_1
-    word = (word ^ _shift_right(word, 27)) * _MIX_2
-    return word ^ _shift_right(word, 31)
+    # In place, but for the given word itself: half of the time would go into finding memory.
+    word = _shift_right(word, 30).bitwise_xor_(word).mul_(_MIX_1)
+    word = _shift_right(word, 27).bitwise_xor_(word).mul_(_MIX_2)
+    return _shift_right(word, 31).bitwise_xor_(word)
 
 
 @dataclass(frozen=True)

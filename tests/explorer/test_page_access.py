@@ -80,8 +80,9 @@ def test_the_human_test_fits_a_phone(visit: Visit) -> None:
         page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_contrast_in_the_light_and_the_dark(visit: Visit) -> None:
-    page = visit()
+@pytest.mark.parametrize("model", ["shapes", "conv-colour"])
+def test_contrast_in_the_light_and_the_dark(model: str, visit: Visit) -> None:
+    page = visit(model)
     try:
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -133,8 +134,9 @@ def test_every_control_is_reached_by_keyboard_and_shows_it(visit: Visit) -> None
     assert wanted <= set(focusable)
 
 
-def test_headings_and_names(visit: Visit) -> None:
-    page = visit()
+@pytest.mark.parametrize("model", ["shapes", "conv-colour"])
+def test_headings_and_names(model: str, visit: Visit) -> None:
+    page = visit(model)
     levels = page.evaluate("""() => [...document.querySelectorAll('h1, h2, h3')].filter(one => one.checkVisibility())
       .map(one => Number(one.tagName[1]))""")
     assert levels[0] == 1

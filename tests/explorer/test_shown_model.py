@@ -17,6 +17,7 @@ from taggernet.explorer.bundle import bundle
 from taggernet.explorer.shown_model import shown_model
 from taggernet.fileio import write_json
 from taggernet.pretrained import SHIPPED
+from taggernet.recipes import RECIPES
 from taggernet.training.datasets import load_split
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
@@ -116,6 +117,18 @@ def test_a_card_says_which_sprites_fit(tmp_path: Path, monkeypatch: pytest.Monke
     assert shown.weights == tmp_path / "sprites" / "model.safetensors"
     (entry,) = json.loads(bundle("sprites").read("models.json") or b"")["models"]
     assert (entry["world"], entry["objects"], entry["fewest"], entry["one_colour"]) == ("sprites", 4, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [("shapes-any", ("shapes", 5, 1)), ("texture-mnist-1", ("textures", 1, 1)), ("no such one", ("shapes", 3, 3))],
+)
+def test_a_model_copied_out_of_its_run_is_known_by_its_recipe(
+    recipe: str, expected: tuple[str, int, int], tmp_path: Path
+) -> None:
+    model = replace(tn.recipe(recipe).model, norm="layer", widths=(8, 4)) if recipe in RECIPES else SMALL
+    shown = shown_model(Tagger(model).save(tmp_path / "copied", {"recipe": recipe}))
+    assert (shown.world, shown.objects, shown.details["fewest"]) == expected
 
 
 def test_what_the_page_cannot_draw_are_scenes_of_the_run(tmp_path: Path) -> None:

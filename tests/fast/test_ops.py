@@ -172,10 +172,7 @@ def test_fused_is_plain_in_tritons_interpreter() -> None:
     assert done.stdout.count("alike") == 3 * len(FEW_CASES) + 2 * 2 + 1, done.stdout
 
 
-cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
-
-
-@cuda
+@pytest.mark.cuda
 @needs_triton
 @pytest.mark.parametrize("precision", HALVES)
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -191,7 +188,7 @@ def test_fused_is_plain_on_cuda(
         compare_in_bfloat16(seeds, norm, gate, "cuda")
 
 
-@cuda
+@pytest.mark.cuda
 @needs_triton
 def test_a_changed_combinator_is_not_fused_on_cuda() -> None:
     compare_changed("cuda")

@@ -61,7 +61,7 @@ def test_a_digit_shown_twice_is_judged_by_the_highest_class() -> None:
     assert top2_error(probabilities, np.array([[0, 0], [0, 0]])).tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_tensors_give_tensors_and_arrays_arrays(device: str) -> None:
     rng = np.random.default_rng(0)
     probabilities = rng.random((9, 10)).astype(np.float32)

@@ -17,7 +17,7 @@ from taggernet.nets.roles import ParameterRole, Roles, named_roles
 from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
-from taggernet.training.adam import TrainState, by_seed, clip_factors, learning_rate, relative_rate
+from taggernet.training.adam import Schedule, TrainState, by_seed, clip_factors, relative_rate
 from taggernet.training.objective import Batch, Costs, Objective
 from taggernet.training.sources import FreshSource, Part
 from taggernet.training.step import Update
@@ -46,15 +46,15 @@ SCHEDULES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_learning_rate(options: dict[str, Any]) -> None:
     config = OptimiserConfig(lr=3e-3, updates=20, **options)
-    found = learning_rate(config, torch.arange(25)).tolist()
+    found = Schedule(config)(torch.arange(25)).tolist()
     assert found == pytest.approx([rate_oracle(config, step) for step in range(25)], rel=1e-5, abs=1e-9)
 
 
 def test_landmarks_of_the_rate() -> None:
     config = OptimiserConfig(lr=1.0, updates=110, schedule="cosine", warmup=10, final=0.5)
-    at = {step: float(learning_rate(config, torch.tensor(step))) for step in (0, 4, 10, 60, 110, 500)}
+    at = {step: float(Schedule(config)(torch.tensor(step))) for step in (0, 4, 10, 60, 110, 500)}
     assert at == pytest.approx({0: 0.1, 4: 0.5, 10: 1.0, 60: 0.75, 110: 0.5, 500: 0.5})
-    assert float(learning_rate(OptimiserConfig(lr=0.25), torch.tensor(10**9))) == 0.25
+    assert float(Schedule(OptimiserConfig(lr=0.25))(torch.tensor(10**9))) == 0.25
 
 
 def test_clipping_is_clip_grad_norm_per_seed() -> None:

@@ -11,7 +11,6 @@ from torch import Tensor
 from taggernet.training.capture import _capture, rehearse
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA here")
 
 
 class Counter:
@@ -68,7 +67,7 @@ def test_a_capture_without_a_gpu_says_what_to_do() -> None:
     assert update.calls == []
 
 
-@needs_cuda
+@pytest.mark.cuda
 def test_a_captured_update_is_replayed_from_the_state_before_the_rehearsal() -> None:
     update = Counter(CUDA)
     replay = rehearse(update, CUDA, distributed=False)
@@ -93,7 +92,7 @@ class Uncapturable(Counter):
             raise self.problem
 
 
-@needs_cuda
+@pytest.mark.cuda
 def test_a_capture_that_fails_stops_the_run() -> None:
     """The GPU's stream is in no state to go on from."""
     update = Uncapturable(RuntimeError("it waits for the GPU"))
@@ -104,13 +103,13 @@ def test_a_capture_that_fails_stops_the_run() -> None:
     assert len(update.calls) == 4, "it was the capture that failed"
 
 
-@needs_cuda
+@pytest.mark.cuda
 def test_a_lack_of_memory_while_capturing_is_told_as_such() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         rehearse(Uncapturable(torch.OutOfMemoryError("CUDA out of memory")), CUDA, distributed=False)
 
 
-@needs_cuda
+@pytest.mark.cuda
 def test_of_several_gpus_none_captures() -> None:
     """Their sums of gradients stay outside a graph."""
     update = Counter(CUDA)

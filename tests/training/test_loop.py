@@ -22,17 +22,17 @@ def test_an_unfinished_run_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -
     config = replace(config, optimiser=replace(config.optimiser, updates=10))
     asked: list[Any] = []
 
-    def stopped(*arguments: Any, start: Any) -> Run:
-        asked.append((*arguments, start))
+    def stopped(*arguments: Any, start: Any, since: Any) -> Run:
+        asked.append((*arguments, start, since))
         return Run(config, {}, step, 1.0, {})
 
     monkeypatch.setattr(loop, "train", stopped)
     step = 9
     with pytest.raises(KeyboardInterrupt):
-        train_to_end(config, "runs/mine", start={})
+        train_to_end(config, "runs/mine", start={}, since=1.0)
     step = 10
-    assert train_to_end(config, "runs/mine", start={}).finished
-    assert asked == [(config, "runs/mine", None, {})] * 2
+    assert train_to_end(config, "runs/mine", start={}, since=1.0).finished
+    assert asked == [(config, "runs/mine", None, {}, 1.0)] * 2
 
 
 @pytest.mark.parametrize("resident", [0, 2048])

@@ -20,7 +20,7 @@ from toys import quiet, records, toy
 
 from taggernet.fileio import read_json, read_tensors
 from taggernet.training import Config, Run, train
-from taggernet.training.adam import learning_rate
+from taggernet.training.adam import Schedule
 from taggernet.training.step import Update
 
 
@@ -149,7 +149,7 @@ def test_a_longer_run_stretches_its_cosine(tmp_path: Path) -> None:
     cosine = toy(schedule="cosine")
     longer = toy(schedule="cosine", updates=24)
     train(cosine, tmp_path)
-    rates = [float(learning_rate(c.optimiser, torch.tensor(12))) for c in (cosine, longer)]
+    rates = [float(Schedule(c.optimiser)(torch.tensor(12))) for c in (cosine, longer)]
     assert rates == pytest.approx([0.0, 0.005])
     before = read_tensors(tmp_path / "seed-0" / "model.safetensors")
     train(longer, tmp_path)

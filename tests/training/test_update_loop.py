@@ -22,6 +22,7 @@ class Counting:
         self.state = SimpleNamespace(step=0, is_finite=True)
         self.source = SimpleNamespace(valid_until=lambda step: (step // period + 1) * period)
         self.device = torch.device(device)
+        self.compiling = 0.0
         self.bad = bad
         self.stretches: list[int] = []
 

@@ -109,7 +109,8 @@ class RuntimeConfig:
     device: str = "auto"
     """auto: CUDA, else MPS, else the CPU; or a device, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
-    """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
+    """Compile the update and, on CUDA, capture it as one graph; auto: on CUDA, and for a long run on a CPU that
+    multiplies in bfloat16. Compiled code is kept in the cache folder of the user for later runs."""
     kernels: Literal["auto", "off"] = "auto"
     """off: only the plain torch equations, also on CUDA; auto: fused Triton kernels where they apply."""
     log_every: int = 100
@@ -173,7 +174,8 @@ class Config:
     first_seed: int = 0
     """The first of the seeds."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    """Precision of matrix products; auto: bfloat16 on CUDA. Weights, statistics and likelihoods are always float32."""
+    """Precision of matrix products; auto: bfloat16 on CUDA, and for a long run on a CPU that has it, else float32;
+    float32 on CUDA is TF32. Weights, statistics and likelihoods are always float32."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -26,6 +26,7 @@ from taggernet.data.tetrominoes import CANVAS
 from taggernet.data.textures import SIDE
 from taggernet.model_io import CARD, WEIGHTS, read_card, read_model_config
 from taggernet.pretrained import SHIPPED, locate
+from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.run_dir import read_config
@@ -45,6 +46,8 @@ Content = bytes | Path
 World = Literal["shapes", "textures", "sprites", "tetrominoes", "own"]
 OBJECTS = {"shapes": 3, "textures": 2, "sprites": 5, "tetrominoes": 3, "own": 0}
 """Objects of a test scene where neither a run nor a card says it."""
+DATA_NOTED = ("name", "objects", "min_objects", "size", "style", "variant", "permuted", "seed")
+"""What is read of the data that a card notes."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def _shown(model: Tagger, folder: Path | None, name: str, run: Config | None, sc
     if own is not None:
         _check_fit(own, model.config)
     world = "own" if own is not None else _world(model.config, source)
-    objects = _objects(world, folder, run, source)
+    objects, fewest = _objects(world, source)
     weights: Content
     card: Content
     if folder is not None and not _unfrozen(model.config):
@@ -106,7 +109,7 @@ def _shown(model: Tagger, folder: Path | None, name: str, run: Config | None, sc
             model = deepcopy(model).freeze_statistics(_to_freeze_on(model.config, world, objects, own))
         weights, card = _saved(model)
     details = {
-        "fewest": (source.min_objects or objects) if source is not None else min(2, objects),
+        "fewest": fewest,
         "one_colour": source is not None and source.variant == "one-colour",
         "draws": source is None or not source.permuted,
         "background": None if own is None else own.background,
@@ -134,14 +137,14 @@ def _run_of(folder: Path) -> Config | None:
 
 
 def _data_of(folder: Path | None, run: Config | None) -> DataConfig | None:
-    """What the model was trained on: as its run says, or as the card of a model without one."""
+    """What the model was trained on: as its run says, or as the card of a model without one; None if neither does."""
     if run is not None:
         return run.data
-    noted = {} if folder is None else read_card(folder).get("data")
-    if not isinstance(noted, dict) or noted.get("name") not in BUILT_IN:
-        return None
-    known = {one: noted[one] for one in ("name", "objects", "min_objects", "size", "style", "variant") if one in noted}
-    return replace(DataConfig(), **known)
+    card = {} if folder is None else read_card(folder)
+    noted, recipe = card.get("data"), card.get("recipe")
+    if isinstance(noted, dict) and noted.get("name") in BUILT_IN:
+        return replace(DataConfig(), **{name: noted[name] for name in DATA_NOTED if name in noted})
+    return RECIPES[recipe]().data if isinstance(recipe, str) and recipe in RECIPES else None
 
 
 def _world(config: TaggerConfig, source: DataConfig | None) -> World:
@@ -161,14 +164,13 @@ def _world(config: TaggerConfig, source: DataConfig | None) -> World:
     raise ValueError(f"no scenes of shape {config.shape} are known: give scenes of your own to look at")
 
 
-def _objects(world: World, folder: Path | None, run: Config | None, source: DataConfig | None) -> int:
-    """Objects in a test scene, at most."""
-    if world == "textures":
-        recipe = (
-            run.data.name if run is not None else "" if folder is None else str(read_card(folder).get("recipe", ""))
-        )
-        return 1 if recipe.startswith("texture-mnist-1") else OBJECTS[world]
-    return source.objects if source is not None and source.name == world else OBJECTS[world]
+def _objects(world: World, source: DataConfig | None) -> tuple[int, int]:
+    """Objects in a test scene, at most and at least."""
+    if source is not None and source.name == "texture-mnist-1":
+        return 1, 1
+    if source is not None and source.name == world:
+        return source.objects, source.min_objects or source.objects
+    return OBJECTS[world], 2 if world == "sprites" else OBJECTS[world]
 
 
 def _own_scenes(source: DataConfig | None) -> Scenes | None:

@@ -64,12 +64,13 @@ class Combinator(nn.Module):
         self.fusable = type(self).forward is _FUSED_FORWARD
 
     def forward(self, z: Float[Tensor, "*S R F"], u: Float[Tensor, "*S R F"]) -> Float[Tensor, "*S R F"]:
-        a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = self.a.unbind(-3)
-        mu = a1 * torch.sigmoid(a2 * u + a3) + a4 * u + a5
-        v = a6 * torch.sigmoid(a7 * u + a8) + a9 * u + a10
+        # mu and v at once, as they are the same function with five numbers each.
+        a1, a2, a3, a4, a5 = torch.unflatten(self.a, -3, (2, 5)).unbind(-3)
+        u = u.unsqueeze(-3)
+        mu, v = torch.addcmul(torch.addcmul(a5, a4, u), a1, torch.sigmoid(torch.addcmul(a3, a2, u))).unbind(-3)
         if self.gate == "stable":
             v = torch.sigmoid(v)
-        return (z - mu) * v + mu
+        return torch.lerp(mu, z.to(mu.dtype), v)  # (z - mu) v + mu
 
     def denoise(self, norm: Norm, z: Tensor, x: Tensor, half: bool) -> Float[Tensor, "*S R F"]:
         """g(z, norm(x)); a fused kernel writes it in bfloat16 (``half``) or float32, ready for the next product."""
@@ -221,7 +222,8 @@ class LadderMapping(nn.Module):
             top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
         z_u, m_u = self.W_u(u).split([self.elements, self.positions], dim=-1)  # one product for both heads
         if self.norm_z is None or self.norm_m is None:
-            return Mapped(z_u.float() * self.z_scale + self.z_bias, m_u.float() * self.m_scale, top)
+            z_pre = torch.addcmul(self.z_bias, z_u.float(), self.z_scale)
+            return Mapped(z_pre, m_u.float() * self.m_scale, top)
         _, z_pre = scaled(at_iteration(self.norm_z, iteration), z_u, self.z_scale, self.z_bias, lateral=False)
         m_scale = self.m_scale.expand(*self.m_scale.shape[:-1], self.positions).contiguous()
         m_bias = torch.zeros_like(m_scale)

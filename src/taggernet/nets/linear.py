@@ -26,8 +26,12 @@ class Linear(nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.inputs, self.outputs = inputs, outputs
-        # In place: a product on the meta device, where models are built before they are loaded, imports the compiler.
-        self.weight = nn.Parameter(torch.randn(inputs, outputs).div_(math.sqrt(inputs)))
+        weight = torch.empty(inputs, outputs)
+        if (
+            not weight.is_meta
+        ):  # where models are built before they are loaded, and a random number imports the compiler
+            weight.normal_().div_(math.sqrt(inputs))
+        self.weight = nn.Parameter(weight)
 
     def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
         weight: Tensor = self.weight

@@ -114,9 +114,7 @@ class LayerNorm(nn.Module):
         self.fusable = type(self) is LayerNorm  # a subclass may compute something else
 
     def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
-        x = x.float()
-        centred = x - x.mean(-1, keepdim=True)
-        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.eps)
+        return nn.functional.layer_norm(x.float(), x.shape[-1:], eps=self.eps)
 
 
 Norm = BatchNorm | LayerNorm | FrozenNorm
@@ -146,7 +144,7 @@ def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = Tru
             x, bias, scale, batch=is_batch(norm), relu=False, eps=norm.eps, half=False, keep_normed=lateral
         )
     z = norm(x)
-    return z, z * scale + bias
+    return z, torch.addcmul(bias, z, scale)
 
 
 def activated(norm: Norm, x: Rows, bias: Tensor, scale: Tensor | None, lateral: bool = True) -> tuple[Rows, Rows]:

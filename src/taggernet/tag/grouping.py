@@ -177,6 +177,8 @@ def best_of(histories: Sequence[Sequence[State]], costs: Float[Tensor, "R B"]) -
 
 def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:
     """The histories of several batches as one."""
+    if len(histories) == 1:
+        return tuple(histories[0])
     return tuple(State.cat(states) for states in zip(*histories, strict=True))
 
 

@@ -41,6 +41,15 @@ class TrainState:
             {name: w.clone() for name, w in weights.items()} if ema else {},
         )
 
+    def copy(self) -> TrainState:
+        """The same in the host's memory, untouched by later updates."""
+
+        def copied(part: Tensors) -> Tensors:
+            return {name: tensor.detach().to("cpu", copy=True) for name, tensor in part.items()}
+
+        moments = copied(self.first_moment), copied(self.second_moment)
+        return TrainState(copied(self.weights), *moments, copied(self.average), self.step)
+
     @property
     def evaluated(self) -> Tensors:
         """The weights that evaluation uses."""
@@ -52,16 +61,24 @@ class TrainState:
         return all(bool(torch.isfinite(tensor).all()) for part in parts for tensor in part.values())
 
 
-def learning_rate(config: OptimiserConfig, step: Tensor) -> Tensor:
-    """The rate of the update that follows ``step`` updates, float32."""
-    progress = step.to(torch.float32)
-    rate = torch.full_like(progress, config.lr)
-    if config.schedule == "cosine":
-        share = ((progress - config.warmup) / max(1, config.updates - config.warmup)).clamp(0, 1)
-        rate = rate * (config.final + (1 - config.final) * 0.5 * (1 + torch.cos(math.pi * share)))
-    if config.warmup:
-        rate = rate * ((progress + 1) / config.warmup).clamp(max=1)
-    return rate
+class Schedule:
+    """The learning rate. Its numbers are tensors, so that runs of other rates and lengths share compiled code."""
+
+    def __init__(self, config: OptimiserConfig, device: torch.device | str = "cpu") -> None:
+        self.cosine, self.warms_up = config.schedule == "cosine", config.warmup > 0
+        numbers = (config.lr, config.final, config.warmup, max(1, config.updates - config.warmup))
+        self.numbers = torch.tensor(numbers, dtype=torch.float32, device=device)
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """The rate of the update that follows ``step`` updates, float32."""
+        rate, final, warmup, length = self.numbers.unbind()
+        progress = step.to(torch.float32)
+        if self.cosine:
+            share = ((progress - warmup) / length).clamp(0, 1)
+            rate = rate * (final + (1 - final) * 0.5 * (1 + torch.cos(math.pi * share)))
+        if self.warms_up:
+            rate = rate * ((progress + 1) / warmup).clamp(max=1)
+        return rate.expand_as(progress)
 
 
 def relative_rate(config: OptimiserConfig, role: ParameterRole) -> float:
@@ -91,6 +108,7 @@ class Adam:
         self, state: TrainState, config: OptimiserConfig, roles: dict[str, ParameterRole], *, half: bool = False
     ) -> None:
         self.state, self.config = state, config
+        self.schedule = Schedule(config, next(iter(state.weights.values())).device)
         self.names = list(state.weights)
         self.rates: list[float | Tensor] = [relative_rate(config, roles[name]) for name in self.names]
         """Of each parameter, in units of the learning rate; a tensor (S, 1, ...) gives every seed its own."""
@@ -128,7 +146,7 @@ class Adam:
         m = [moment.float() for moment in self.first]
         v = [v if low is None else dequantize(v) for v, low in zip(self.second, self.low, strict=True)]
         t = (step + 1).to(torch.float32)
-        rate = learning_rate(c, step) / (1 - c.beta1**t)
+        rate = self.schedule(step) / (1 - c.beta1**t)
         correction = torch.rsqrt(1 - c.beta2**t)
         torch._foreach_lerp_(m, g, 1 - c.beta1)
         torch._foreach_mul_(v, c.beta2)

@@ -15,6 +15,7 @@ from torch import Tensor
 from taggernet.errors import is_out_of_memory
 from taggernet.fast.fx_passes import compiler_options
 from taggernet.training.failures import in_short
+from taggernet.training.precision import keep_compiled_code
 
 
 @runtime_checkable
@@ -35,6 +36,7 @@ class Capturable(Protocol):
 
 def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> Callable[[], None]:
     """Compile an update by making some that are then undone. Returns what makes one: on one GPU, a graph's replay."""
+    keep_compiled_code()
     one_gpu = device.type == "cuda" and not distributed
     once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]

@@ -126,16 +126,6 @@ def wait_for_all(world: World) -> None:
         dist.barrier()
 
 
-def in_bfloat16(precision: str, device: torch.device) -> bool:
-    """Whether products are in bfloat16; auto: on CUDA only."""
-    return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
-
-
-def is_compiled(choice: str, device: torch.device) -> bool:
-    """Whether an update is compiled; auto: on CUDA only."""
-    return choice == "yes" or (choice == "auto" and device.type == "cuda")
-
-
 def pick_device(name: str, world_size: int = 1, local_rank: int = 0) -> torch.device:
     """auto: CUDA, then MPS, then the CPU; one GPU per local process."""
     if name == "auto":

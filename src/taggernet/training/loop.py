@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +20,22 @@ from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
 from taggernet.evaluation import Metrics, evaluate_weights
 from taggernet.grouping_report import GroupingReport, grouping_report
-from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
 from taggernet.training.adam import TrainState
-from taggernet.training.distributed import (
-    World,
-    describe,
-    in_bfloat16,
-    is_compiled,
-    pick_device,
-    same_start,
-    wait_for_all,
-    world,
-)
+from taggernet.training.assembly import update_for
+from taggernet.training.background import Background
+from taggernet.training.distributed import World, describe, pick_device, same_start, wait_for_all, world
 from taggernet.training.failures import in_short, is_lost_peer, what_to_lower
 from taggernet.training.finetune import start_weights
 from taggernet.training.log import Records, TensorBoard
-from taggernet.training.objective import Objective
+from taggernet.training.precision import precision_of_products, products_in_words
 from taggernet.training.report import write_report
 from taggernet.training.result import Run
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
-from taggernet.training.step import Update
 from taggernet.training.stopping import Patience, duration, numbers
+from taggernet.training.time_spent import TimeSpent, in_words
 from taggernet.training.update_loop import UpdateLoop
 from taggernet.training.validation import check_data
 
@@ -59,13 +51,16 @@ def train(
     scenes: Scenes | None = None,
     *,
     start: dict[str, Tensor] | None = None,
+    since: float | None = None,
 ) -> Run:
     """Train every seed of a configuration at once, continuing a run that ``out`` already holds.
 
     Without ``out`` nothing is written. Ctrl-C and SIGTERM end it early: with ``out`` the state is saved first, and the
     same call resumes it. ``scenes`` are your own in memory, in place of those the configuration names;
     ``start`` are weights of a first phase (``Run.weights``), in place of the folder that ``start_from`` names.
+    ``since`` is when the command began (``time.monotonic()``), for the record of where the time went.
     """
+    spent = TimeSpent(since)
     path, claim = None if out is None else Path(out), None
     with ExitStack() as stack:
         first_look = pick_device(config.runtime.device)
@@ -83,7 +78,8 @@ def train(
                 run_dir.write_or_check_config(path, config)
         wait_for_all(ranks)
         try:
-            return _Training(config, path, device, ranks, scenes, start, claim).run()
+            stack.enter_context(precision_of_products(device))
+            return _Training(config, path, device, ranks, scenes, start, claim, spent).run()
         except Exception as problem:
             if ranks.size > 1 and is_lost_peer(problem):
                 raise ConnectionError("another process of this run has ended: what it said tells why") from problem
@@ -101,9 +97,10 @@ def train_to_end(
     scenes: Scenes | None = None,
     *,
     start: dict[str, Tensor] | None = None,
+    since: float | None = None,
 ) -> Run:
     """``train`` for callers that need finished models: an interruption is raised once the state is saved."""
-    run = train(config, out, scenes, start=start)
+    run = train(config, out, scenes, start=start, since=since)
     if not run.finished:
         raise KeyboardInterrupt
     return run
@@ -121,12 +118,16 @@ class _Training(UpdateLoop):
         scenes: Scenes | None,
         start: dict[str, Tensor] | None,
         claim: run_dir.RunLock | None,
+        spent: TimeSpent | None = None,
     ) -> None:
+        spent = spent or TimeSpent()
         self.config, self.path, self.device, self.claim = config, path, device, claim
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list
         self.saved: int | None = None
         """The update after which the newest whole checkpoint was written."""
+        self.writer = Background()
+        """Writes checkpoints."""
         self.records: Records | None = None
         self.board: TensorBoard | None = None
         self.metrics: Metrics = {}
@@ -135,44 +136,22 @@ class _Training(UpdateLoop):
         self.patience = Patience(config.optimiser.patience)
         self.state, unlogged, done_early = self._state(start)
         same_start(self.state.step, ranks, device)
-        train_scenes = datasets.training_set(config, scenes)
-        self.valid = datasets.load_split(config.data, "valid", scenes)
-        self.freeze_on = datasets.scenes_to_freeze_on(config, train_scenes)
+        with spent.on("data"):
+            train_scenes = datasets.training_set(config, scenes)
+            self.valid = datasets.load_split(config.data, "valid", scenes)
+            self.freeze_on = datasets.scenes_to_freeze_on(config, train_scenes)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
-        model = Tagger(config.model).to(device)
-        model.use_kernels(config.runtime.kernels)
-        if ranks.size > 1:
-            model.share_statistics()
-        half = in_bfloat16(config.precision, device)
-        update = Update(
-            Objective(
-                model,
-                config.groups,
-                config.iterations,
-                config.class_cost,
-                config.discount,
-                config.class_dropout,
-                config.class_reach,
-                config.class_agreement,
-                config.mixed_groups,
-            ),
-            datasets.source(config, device, self.seeds, part, train_scenes),
-            self.state,
-            config.optimiser,
-            Key.of(self.seeds, device),
-            part,
-            half=half,
-            compiled=is_compiled(config.runtime.compile, device),
-            buffer=max(config.runtime.log_every, 10),
-        )
+        source = datasets.source(config, device, self.seeds, part, train_scenes)
+        update = update_for(config, source, self.state, device, part, shared_statistics=ranks.size > 1)
         super().__init__(update, config.optimiser, config.runtime, self.seeds, ranks)
+        self.spent = spent
         self.unlogged, self.done_early = unlogged, done_early
         if self.reports and self.valid.groups is None:
             self.metric = "agreement"
         self.model = Tagger(config.model).to(device)
         self.model.use_kernels(config.runtime.kernels)
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
-        self.console.print(f"training {words}, products in {'bfloat16' if half else 'float32'}")
+        self.console.print(f"training {words}, products in {products_in_words(update.half, device)}")
 
     def _state(self, start: dict[str, Tensor] | None) -> tuple[TrainState, list[Tensor], bool]:
         """Where to begin, the costs that a checkpoint had not logged yet, and whether it was done early."""
@@ -196,6 +175,7 @@ class _Training(UpdateLoop):
         config, state = self.config, self.state
         with ExitStack() as stack:
             self._open_logs(stack)
+            stack.enter_context(self.writer)
             seconds = self.run_updates()
         run = Run(
             config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.done_early, self.freeze_on
@@ -217,7 +197,17 @@ class _Training(UpdateLoop):
         else:
             kept = f": run the same command to resume {self.path}" if self.path else ""
             self.console.print(f"stopped after update {state.step} of {config.optimiser.updates}{kept}")
-        return run
+        times = self._times()
+        self.console.print(in_words(times), highlight=False)
+        return replace(run, times=times)
+
+    def _times(self) -> dict[str, float]:
+        """Where the time went, of this call; in timing.json, of every call that worked on the run."""
+        times = self.spent.record()
+        if self.path is not None and self.ranks.main:
+            with self._writing("the times"):
+                run_dir.add_times(self.path, times)
+        return times
 
     # --- what is written ---------------------------------------------------------------------------------
 
@@ -227,6 +217,7 @@ class _Training(UpdateLoop):
         return self.claim.writing(what, self.what_is_kept)
 
     def what_is_kept(self) -> str:
+        self.writer.settle()
         return checkpoint.kept(self.path, self.config)
 
     def _open_logs(self, stack: ExitStack) -> None:
@@ -244,6 +235,7 @@ class _Training(UpdateLoop):
 
     def _record(self, metrics: dict[str, Any], curves: dict[str, list[float]]) -> None:
         if self.records is not None and self.board is not None:
+            self.writer.check()
             with self._writing("a record"):
                 self.records.write({"step": self.state.step, "time": time.time(), **metrics})
                 self.board.write(self.state.step, curves, self.seeds)
@@ -299,15 +291,25 @@ class _Training(UpdateLoop):
             self.console.print(f"more in {written}", soft_wrap=True, highlight=False)
 
     def save(self) -> None:
-        if self.path is not None and self.ranks.main:
-            unlogged = torch.cat(self.unlogged).tolist() if self.unlogged else []
-            extra = {
-                "recipe": self.config.recipe, "unlogged": unlogged, "done_early": self.done_early,
-                "patience_since": self.patience.since,
-            }  # fmt: skip
+        """Copy the state to the host's memory; a thread writes it while the next updates are made."""
+        if self.path is None or not self.ranks.main:
+            return
+        self.writer.wait()
+        path, state, unlogged = self.path, self.state.copy(), torch.cat(self.unlogged).tolist() if self.unlogged else []
+        extra = {
+            "recipe": self.config.recipe, "unlogged": unlogged, "done_early": self.done_early,
+            "patience_since": self.patience.since,
+        }  # fmt: skip
+
+        def write() -> None:
             with self._writing("a checkpoint"):
                 if self.records is not None:
                     self.records.sync()
-                checkpoint.save(self.path, self.state, self.config, extra, before=self.saved)
-            self.saved = self.state.step
+                checkpoint.save(path, state, self.config, extra, before=self.saved)
+            self.saved = state.step
+
+        self.writer.start(write)
+
+    def wait_until_saved(self) -> None:
+        self.writer.wait()
         wait_for_all(self.ranks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import Tensor
@@ -28,6 +28,8 @@ class Run:
     """Whether groups had formed and validation was flat before the last update (``patience``)."""
     freeze_on: Array | None = None
     """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
+    times: dict[str, float] = field(default_factory=dict)
+    """Seconds by what they were spent on, from the command's start to its end."""
 
     @property
     def finished(self) -> bool:

@@ -1,6 +1,7 @@
 """A run's folder: its lock, its configuration, its trained models.
 
 config.json  environment.json  metrics.jsonl  tensorboard/  checkpoints/  seed-0/ ... (the trained models)  report.html
+timing.json: where the time went
 """
 
 from __future__ import annotations
@@ -107,6 +108,13 @@ def save_models(folder: Path, models: Iterable[tuple[int, Tagger]], card: dict[s
     """One loadable model per seed."""
     for seed, model in models:
         model.save(folder / f"seed-{seed}", {**card, "seed": seed})
+
+
+def add_times(folder: Path, times: dict[str, float]) -> None:
+    """Where the time of a call went, below those of the calls before it."""
+    path = folder / "timing.json"
+    calls = read_json(path).get("calls", []) if path.is_file() else []
+    write_json(path, {"calls": [*calls, {name: round(seconds, 3) for name, seconds in times.items()}]})
 
 
 def models_of(folder: Path) -> list[Path]:

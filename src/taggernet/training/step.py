@@ -8,6 +8,7 @@ in training/capture.py.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -40,10 +41,12 @@ class Update:
         half: bool = False,
         compiled: bool = False,
         buffer: int = 1000,
+        per_seed: bool = False,
     ) -> None:
+        """``per_seed``: the objective holds a number for each seed, so that even one seed keeps its dimension."""
         self.objective, self.source, self.state, self.part = objective, source, state, part
         self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
-        self.device = keys.word.device
+        self.device, self.half = keys.word.device, half
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
         self.adam = Adam(state, config, named_roles(objective.get_submodule("model")), half=half)
         seeds = len(self.adam.weights[0])
@@ -51,15 +54,17 @@ class Update:
         self.costs = torch.zeros(buffer, 3, seeds, device=self.device)
         """Those of the last updates, (buffer, 3, S)."""
         self.rehearsed = not compiled
-        self.drop_seeds = compiled and self.device.type == "cuda" and seeds == 1
-        """Whether to leave out the dimension of seeds, of which there is one: plain matrices compile to better code."""
+        self.compiling = 0.0
+        """Seconds it took."""
+        self.drop_seeds = seeds == 1 and not per_seed
+        """Whether to leave out the dimension of seeds, of which there is one: plain matrices are faster everywhere."""
         self._once: Callable[[], None] = self.once
-        self._cost: Callable[[list[Tensor], Tensor], Costs] = self.cost
+        self._batch: Callable[[Tensor], Batch] = source.batch
+        self._cost: Callable[[list[Tensor], Batch, Tensor], Costs] = self.cost
         self._adam: Callable[[list[Tensor], Tensor, Tensor], None] = self.adam.update
 
-    def cost(self, weights: list[Tensor], step: Tensor) -> Costs:
-        """The costs (S,) of the update's own batch as a function of the weights."""
-        batch: Batch = self.source.batch(step)
+    def cost(self, weights: list[Tensor], batch: Batch, step: Tensor) -> Costs:
+        """The costs (S,) of a batch as a function of the weights; the step names its noise and its random masks."""
         noise, masks = self.noise.fold(step), self.masks.fold(step)
         if self.drop_seeds:
             weights = [w.squeeze(0) for w in weights]
@@ -71,7 +76,7 @@ class Update:
 
     def once(self) -> None:
         """Make one update."""
-        costs = self._cost(self.adam.weights, self.step)
+        costs = self._cost(self.adam.weights, self._batch(self.step), self.step)
         gradients = list(torch.autograd.grad(costs.total.sum(), self.adam.weights, materialize_grads=True))
         with torch.no_grad():
             if self.distributed:
@@ -86,11 +91,13 @@ class Update:
         return [*self.adam.tensors(), self.costs, self.step]
 
     def compile(self, options: dict[str, Any] | None) -> None:
+        """In three parts, so that other data and other rates find the costly one, the cost, in the cache."""
+        self._batch = torch.compile(self.source.batch, fullgraph=True, dynamic=False)
         self._cost = torch.compile(self.cost, fullgraph=True, dynamic=False, options=options)
         self._adam = torch.compile(self.adam.update, fullgraph=True, dynamic=False)
 
     def use_eager(self) -> None:
-        self._cost, self._adam = self.cost, self.adam.update
+        self._batch, self._cost, self._adam = self.source.batch, self.cost, self.adam.update
 
     def advance(self, count: int) -> Tensor:
         """Make this many updates (no more than the source has prepared) and return their costs (count, 3, S).
@@ -102,8 +109,9 @@ class Update:
         first = self.state.step
         self.source.prepare(first)
         if not self.rehearsed:
+            begin = time.monotonic()
             self._once = rehearse(self, self.device, distributed=self.distributed)
-            self.rehearsed = True
+            self.rehearsed, self.compiling = True, time.monotonic() - begin
         for _ in range(count):
             self._once()
         self.state.step += count

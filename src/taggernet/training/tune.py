@@ -33,8 +33,9 @@ from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.auto_config import ScaleBy, choices, config_for
-from taggernet.training.distributed import in_bfloat16, pick_device, world_size
+from taggernet.training.distributed import pick_device, world_size
 from taggernet.training.objective import Objective
+from taggernet.training.precision import in_bfloat16
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
@@ -216,6 +217,7 @@ class Stack(UpdateLoop):
             adam,
             Key.of(seeds, device),
             part,
+            per_seed=True,
             half=in_bfloat16(config.precision, device),
         )
         rate = column([one.optimiser.lr / adam.lr for one in settings])

@@ -16,6 +16,7 @@ from taggernet.training.distributed import World, agree, average
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import progress_bar
 from taggernet.training.step import Update
+from taggernet.training.time_spent import TimeSpent
 
 MEASURED = 1.0
 """Seconds of updates from which the time of the rest is estimated."""
@@ -64,6 +65,7 @@ class UpdateLoop:
     ) -> None:
         self.update, self.optimiser, self.runtime, self.seeds = update, optimiser, runtime, seeds
         self.ranks, self.longest = ranks or World(), longest
+        self.spent = TimeSpent()
         self.unlogged: list[Tensor] = []
         """Costs (updates, 3, S) that the next record will average."""
         self.done_early = False
@@ -81,7 +83,10 @@ class UpdateLoop:
         """Say how long the updates that remain will take; called once, as soon as their pace is known."""
 
     def save(self) -> None:
-        """Keep the state: whenever a checkpoint is due, and at the end."""
+        """Keep the state: whenever a checkpoint is due, and at the end. It may be written while updates go on."""
+
+    def wait_until_saved(self) -> None:
+        """Return once the state is kept for good; called at the end."""
 
     def what_is_kept(self) -> str:
         """For the message of a run that diverges: where to resume."""
@@ -107,7 +112,7 @@ class UpdateLoop:
             shown = runtime.progress and self.ranks.main
             bar = stack.enter_context(progress_bar(total, first, shown, self.metric))
             while not self.finished and not agree(stopped.is_set(), self.ranks, self.update.device):
-                costs = average(self.update.advance(self._stretch()), self.ranks, self.update.device)
+                costs = average(self._advance(), self.ranks, self.update.device)
                 self._check_costs(costs)
                 self.unlogged.append(costs)
                 if pace.known(self.step):
@@ -118,7 +123,8 @@ class UpdateLoop:
                     self.log(torch.cat(self.unlogged))
                     self.unlogged = []
                 if self._due(runtime.evaluate_every) or self.finished:
-                    found = self.evaluate()
+                    with self.spent.on("evaluation"):
+                        found = self.evaluate()
                     if found is not None:
                         bar(self.step, metric=f"{found:.3f}")
                     if self.optimiser.patience:
@@ -129,7 +135,17 @@ class UpdateLoop:
                 self.log(torch.cat(self.unlogged))
                 self.unlogged = []
             self._check_and_save()
+            with self.spent.on("checkpoints"):
+                self.wait_until_saved()
         return time.monotonic() - begin
+
+    def _advance(self) -> Tensor:
+        """Updates until something is due; returns their costs."""
+        compiled = self.update.compiling
+        with self.spent.on("updates"):
+            costs = self.update.advance(self._stretch())
+            self.spent.seconds["compiling"] += self.update.compiling - compiled
+        return costs
 
     def _stretch(self) -> int:
         """Updates until something is due: a record, an evaluation, a checkpoint, an epoch, the end."""
@@ -153,11 +169,12 @@ class UpdateLoop:
             raise self._diverged(f"the loss of seed {self.seeds[seed]} became {costs[tuple(bad[0])]:g}", step)
 
     def _check_and_save(self) -> None:
-        # The last update may have ruined the weights after its loss was still a number.
-        state = self.update.current_state()
-        if not state.is_finite:
-            raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
-        self.save()
+        with self.spent.on("checkpoints"):
+            # The last update may have ruined the weights after its loss was still a number.
+            state = self.update.current_state()
+            if not state.is_finite:
+                raise self._diverged("weights or Adam's moments became NaN or infinite, at the latest", state.step - 1)
+            self.save()
 
     def _diverged(self, what: str, step: int) -> Diverged:
         return Diverged(

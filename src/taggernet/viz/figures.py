@@ -12,8 +12,8 @@ from taggernet.tag import Grouping
 from taggernet.viz.layout import GAP, Sheet, Trace, save, style
 
 
-def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows: int = 8) -> None:
-    """Rows of scenes: the input, its groups in colour, and the mask of every group."""
+def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows: int = 8, pdf: bool = True) -> None:
+    """Rows of scenes: the input, its groups in colour, and the mask of every group; a PNG and, unless told, a PDF."""
     count = min(rows, len(scenes))
     traces = [Trace.of(scenes, grouping, i) for i in range(count)]
     size, margin, header, apart = 0.72, 0.08, 0.22, 0.12
@@ -29,4 +29,4 @@ def grouping_figure(scenes: Scenes, grouping: Grouping, out: str | Path, *, rows
             masked = [trace.mask(-1, k) for k in range(grouping.groups)]
             for at, picture in zip(lefts, [trace.input(), trace.groups(), *masked], strict=True):
                 sheet.image(at, y, size, picture)
-        save(sheet.figure, out)
+        save(sheet.figure, out, pdf=pdf)

@@ -57,15 +57,21 @@ def style() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, out: str | Path) -> tuple[Path, Path]:
-    """Write a PDF and a PNG beside each other, whatever the ending of ``out``; no date, so files can be compared."""
+def save(figure: Figure, out: str | Path, *, pdf: bool = True) -> tuple[Path, ...]:
+    """Write a PDF and a PNG beside each other, whatever the ending of ``out``; no date, so files can be compared.
+
+    A PDF takes longer than a PNG; ``pdf=False`` leaves it out.
+    """
     out = Path(out)
     make_folder(out.parent)
     stem = out.with_suffix("") if out.suffix in (".pdf", ".png") else out
-    pdf, png = stem.with_name(stem.name + ".pdf"), stem.with_name(stem.name + ".png")
-    figure.savefig(pdf, metadata={"CreationDate": None})
-    figure.savefig(png, dpi=DPI)
-    return pdf, png
+    files = tuple(stem.with_name(stem.name + ending) for ending in ((".pdf", ".png") if pdf else (".png",)))
+    for file in files:
+        if file.suffix == ".pdf":
+            figure.savefig(file, metadata={"CreationDate": None})
+        else:
+            figure.savefig(file, dpi=DPI)
+    return files
 
 
 def enlarged(picture: Float[Array, "H W 3"]) -> Float[Array, "h w 3"]:

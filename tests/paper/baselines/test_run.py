@@ -123,9 +123,12 @@ state = TrainState.fresh(initial_weights(model, config.seed_list, device), ema=F
 batches = source(config, load_split(config, "train"), device)
 update = Update(ClassifierObjective(model), batches, state, config.optimiser, Key.of(config.seed_list), Part.of(20))
 batches.prepare(0)
-weights = update.adam.weights
-plain = update.cost(weights, update.step)
-traced = torch.compile(update.cost, fullgraph=True, dynamic=False, backend="eager")(weights, update.step)
+def results(trace):
+    batch = trace(batches.batch)(update.step)
+    return trace(update.cost)(update.adam.weights, batch, update.step)
+
+plain = results(lambda part: part)
+traced = results(lambda part: torch.compile(part, fullgraph=True, dynamic=False, backend="eager"))
 assert all(torch.equal(one, other) for one, other in zip(plain, traced, strict=True))
 print("same")
 """

@@ -132,7 +132,7 @@ class Page {
 
   /** @param {import('./ui/session.js').Change} change */
   render({ regrouped, live }) {
-    const { session, painter } = this
+    const { painter } = this
     this.stage.render(painter)
     this.cards.render(painter)
     this.strip.render(painter, regrouped || !live)

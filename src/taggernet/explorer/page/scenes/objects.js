@@ -159,7 +159,7 @@ export class ObjectWorld {
   /** @param {Scene} scene @returns {import('./shapes.js').Painted} */
   paint({ things, ink, back }) {
     const { x, truth, classes } = this.ground(back), { channels } = this
-    const first = 1 + (truth ?? []).reduce((most, label) => Math.max(most, label), 0)
+    const first = 1 + (truth?.reduce((most, label) => Math.max(most, label), 0) ?? 0)
     const fill = (/** @type {number} */ at, /** @type {number[]} */ colour) => x.set(colour, at * channels)
     things.forEach((thing, index) => {
       const { width, covered } = this.stencil(thing)

@@ -27,7 +27,7 @@ export class GroupCards {
   /** @param {number} k @param {import('./pictures.js').Painter} painter */
   card(k, painter) {
     const { height, width } = this.session.world
-    const canvases = PARTS.map(({ name, what }) => make('canvas', {
+    const canvases = PARTS.map(({ what }) => make('canvas', {
       width, height, role: 'img', 'aria-label': `Group ${k + 1}, ${what}`,
       onpointermove: (/** @type {PointerEvent} */ event) => this.hover(event),
       onpointerleave: () => this.point(null),
@@ -90,7 +90,7 @@ export class GroupCards {
       card.hide.setAttribute('aria-pressed', String(hidden))
       card.remove.setAttribute('aria-pressed', String(removed))
       say(card.hide, hidden ? 'Show' : 'Hide')
-      say(card.remove, removed ? 'Bring back' : 'Remove')
+      say(card.remove, removed ? 'Restore' : 'Remove')
       say(card.note, this.noteOf(k))
       if (shares) this.classBars(card.bars, shares, k, painter)
     })

@@ -35,11 +35,11 @@ function write(context, painter, words, x, y) {
 
 /** Scene, groups, and z, m, m z of each group. @param {Session} session @param {Painter} painter @returns {Promise<Blob>} */
 export function picture(session, painter) {
-  const { state, view, seen } = session
+  const { state, view, seen, live } = session
   const width = Math.max(2 * LARGE + 3 * GAP, view.k * (SMALL + GAP) + GAP + 40)
   const { canvas, context } = sheet(width, LARGE + 2 * LINE + 3 * (SMALL + 6) + 2 * GAP, painter)
   write(context, painter, 'What it sees', GAP, LINE / 2 + 4)
-  write(context, painter, `Its groups, K = ${view.k}, iteration ${view.shown}`, LARGE + 2 * GAP, LINE / 2 + 4)
+  write(context, painter, `Its groups, K = ${view.k}${live ? '' : `, iteration ${view.shown}`}`, LARGE + 2 * GAP, LINE / 2 + 4)
   place(context, session, painter.input(seen), GAP, LINE, LARGE)
   place(context, session, painter.groups(state, view.hidden), LARGE + 2 * GAP, LINE, LARGE)
   const rows = /** @type {const} */ (['z', 'm', 'mz'])

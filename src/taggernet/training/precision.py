@@ -1,0 +1,75 @@
+"""What ``--precision`` and ``--compile`` mean on a device: bfloat16, TF32 or float32 products, compiled or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from platformdirs import user_cache_path
+
+LONG = 2e13
+"""Floating-point operations of a run (minutes on a few cores) from which compiling for the CPU, a minute, pays."""
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether this CPU multiplies bfloat16 matrices in hardware (AMX or AVX-512 BF16)."""
+    found: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()  # PyTorch 2.11 may lack it
+    return bool(found.get("amx_bf16") or found.get("avx512_bf16"))
+
+
+def _pays_on_cpu(device: torch.device, work: float) -> bool:
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++")
+    return device.type == "cpu" and work >= LONG and compiler is not None and cpu_has_bfloat16()
+
+
+def in_bfloat16(precision: str, device: torch.device, work: float = 0.0) -> bool:
+    """Whether products are in bfloat16; auto: on CUDA, and on a CPU that has it where the run's ``work`` is long."""
+    return precision == "bfloat16" or (precision == "auto" and (device.type == "cuda" or _pays_on_cpu(device, work)))
+
+
+def is_compiled(choice: str, device: torch.device, work: float = 0.0) -> bool:
+    """Whether an update is compiled; auto: where products are in bfloat16 by themselves."""
+    return choice == "yes" or (choice == "auto" and (device.type == "cuda" or _pays_on_cpu(device, work)))
+
+
+def products_in_words(half: bool, device: torch.device) -> str:
+    if half:
+        return "bfloat16"
+    return "TF32 (float32 with 10 bits of mantissa)" if device.type == "cuda" else "float32"
+
+
+@contextmanager
+def precision_of_products(device: torch.device) -> Iterator[None]:
+    """On CUDA float32 products are TF32 for the duration: true float32 would leave the tensor cores idle.
+
+    A precision that the user has lowered already is left as it is.
+    """
+    before = torch.get_float32_matmul_precision()
+    if device.type != "cuda" or before != "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def keep_compiled_code() -> None:
+    """Let compiled code outlive the run, in the user's cache folder, unless another place was named.
+
+    By default torch keeps it in the folder for temporary files, which a restart empties. It writes its files whole and
+    renames them, so several processes may share the folder.
+    """
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        return
+    folder = user_cache_path("taggernet") / "compiled"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written to: torch's own choice will do
+        return
+    if os.access(folder, os.W_OK):
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
