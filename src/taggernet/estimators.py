@@ -240,10 +240,10 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """(n, C): the probability of each of ``classes_``."""
+        """(n, C): the probability of each of ``classes_``, in float32, as the network computes."""
         states = self._states(X)
         p = self.model_.class_probabilities(states[-1]).double().numpy()
-        return np.asarray(p / p.sum(1, keepdims=True))
+        return np.asarray(p / p.sum(1, keepdims=True), np.float32)
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row."""

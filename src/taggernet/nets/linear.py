@@ -27,9 +27,7 @@ class Linear(nn.Module):
         super().__init__()
         self.inputs, self.outputs = inputs, outputs
         weight = torch.empty(inputs, outputs)
-        if (
-            not weight.is_meta
-        ):  # where models are built before they are loaded, and a random number imports the compiler
+        if not weight.is_meta:  # there models are built before they are loaded; random numbers import the compiler
             weight.normal_().div_(math.sqrt(inputs))
         self.weight = nn.Parameter(weight)
 
