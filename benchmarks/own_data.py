@@ -30,6 +30,7 @@ from taggernet.config.run import Config
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
 from taggernet.fileio import write_json
+from taggernet.group_file import STARTS
 from taggernet.tagger import Tagger
 from taggernet.training import datasets, train_to_end
 from taggernet.training.auto_config import config_for
@@ -38,8 +39,6 @@ from taggernet.training.tune import JUDGED, UPDATES, Trial, setting, tune
 
 SCENES = 3_000
 """Of every kind; a tenth each is held out for validation and test."""
-STARTS = 4
-"""Random starts of each scene, of which the groups that explain it best are kept, as ``taggernet group`` does."""
 TUNED_ON = 100
 """Validation scenes by which classical methods choose their settings."""
 Record = dict[str, Any]

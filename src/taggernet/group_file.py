@@ -48,6 +48,8 @@ from taggernet.training.log import row_bar
 from taggernet.training.run_dir import lock_run, read_config
 from taggernet.training.validation import check_scenes
 
+STARTS = 4
+"""Random starts of each scene, of which the groups that explain it best are kept."""
 ARRAYS = ("labels", "masks", "reconstructions", "class_probabilities")
 ENDINGS = (".npz", ".h5", ".hdf5")
 PART = 1 << 22
@@ -63,7 +65,7 @@ def group_file(
     groups: int | None = None,
     iterations: int | None = None,
     seed: int = 0,
-    starts: int = 4,
+    starts: int = STARTS,
     batch_size: int = 100,
     device: str = "auto",
     overwrite: bool = False,
@@ -134,7 +136,7 @@ class Work:
     seed: int
     batch: int
     arrays: tuple[str, ...]
-    starts: int = 4
+    starts: int = STARTS
     order: Array | None = None
     """The permutation of the positions that the model was trained with, if it was."""
 

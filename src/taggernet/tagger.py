@@ -163,6 +163,8 @@ class Tagger(nn.Module):
         starts: int,
     ) -> list[State]:  # fmt: skip
         """``states`` from several random starts: of each input, those that explain best what the model saw of it."""
+        if starts == 1:
+            return list(self.states(x, groups, iterations, masks, first, noise))
         keys = [masks, *(masks.fold(i) for i in range(1, starts))]
         found = [list(self.states(x, groups, iterations, key, first, noise)) for key in keys]
         seen = (self.inputs(x) if noise is None else self.corrupt(x, noise, first)).unsqueeze(-2)
