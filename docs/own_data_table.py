@@ -52,7 +52,8 @@ def _tagger(record: dict[str, Any]) -> str:
     found = record.get("tagger")
     if not found:
         return "- | -"
-    return f"{_mean(found['ami'])} | {found['updates']:,}, {len(found['trials']) or 'none'}"
+    tried = len(found["trials"]) // len({trial.get("seed", 0) for trial in found["trials"]} or {0})
+    return f"{_mean(found['ami'])} | {found['updates']:,}, {tried or 'none'}"
 
 
 def _classical(record: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def generalisation(
     data = data or DataConfig()
     sweep = []
     for j in objects:
-        drawn = draw_test_shapes(data, scenes, seed, j)
+        drawn = draw_shapes(data, scenes, seed, j)
         for k in groups:
             sweep.append(_cell(model, weights, drawn, j, k, iterations, batch, seed))
     return {
@@ -71,13 +71,13 @@ def generalisation(
         "objects": list(objects),
         "iterations": iterations,
         "sweep": sweep,
-        "standard": _standard(model, weights, draw_test_shapes(data, scenes, seed, standard[1]), standard, batch, seed),
+        "standard": _standard(model, weights, draw_shapes(data, scenes, seed, standard[1]), standard, batch, seed),
     }
 
 
-def draw_test_shapes(data: DataConfig, scenes: int, seed: int, objects: int) -> Scenes:
-    """The test scenes of this canvas with another number of objects."""
-    drawn = shapes(scenes, seed, objects, data.size, style=data.style, split="test")
+def draw_shapes(data: DataConfig, scenes: int, seed: int, objects: int, split: str = "test") -> Scenes:
+    """The scenes of this canvas with another number of objects."""
+    drawn = shapes(scenes, seed, objects, data.size, style=data.style, split=split)
     return permute_elements(drawn, data) if data.permuted else drawn
 
 

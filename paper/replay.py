@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from paper.generalisation import draw_test_shapes
+from paper.generalisation import draw_shapes
 from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
@@ -44,7 +44,7 @@ class Replay:
     def load_scenes(self, objects: int) -> Scenes:
         """Test scenes with this many shapes or digits."""
         if self.data.name == "shapes":
-            return draw_test_shapes(self.data, self.count, self.seed, objects)
+            return draw_shapes(self.data, self.count, self.seed, objects)
         return load_split(replace(self.data, name=f"texture-mnist-{objects}", test=self.count), "test")
 
     def ami(self, scenes: Scenes, groups: int) -> Array:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from paper.failure_analysis import KINDS, overlap
-from paper.generalisation import OVERLAP_BINS, draw_test_shapes, generalisation
+from paper.generalisation import OVERLAP_BINS, draw_shapes, generalisation
 from taggernet.config.run import DataConfig
 from taggernet.data import coincident
 from taggernet.evaluation import evaluate_weights, stack_weights
@@ -44,7 +44,7 @@ def test_the_record_is_json_and_complete(record: dict) -> None:  # type: ignore[
 def test_a_cell_is_what_the_evaluation_finds(record: dict) -> None:  # type: ignore[type-arg]
     models = [model(0), model(1)]
     metrics = evaluate_weights(
-        models[0], stack_weights(models), draw_test_shapes(DATA, 30, 0, 2), groups=3, iterations=3, batch=20
+        models[0], stack_weights(models), draw_shapes(DATA, 30, 0, 2), groups=3, iterations=3, batch=20
     ).metrics()
     cell = record["sweep"][3]
     for name in ("ami", "ami_arithmetic", "cost"):
@@ -60,7 +60,7 @@ def test_shares_and_subsets_add_up(record: dict) -> None:  # type: ignore[type-a
     assert sum(one["scenes"] for one in standard["overlap"]) == 30
     whole = np.sum([np.array(b["ami"]) * b["scenes"] for b in standard["overlap"] if b["scenes"]], axis=0) / 30
     np.testing.assert_allclose(whole, standard["ami"], atol=1e-4)
-    scenes = draw_test_shapes(DATA, 30, 0, 2)
+    scenes = draw_shapes(DATA, 30, 0, 2)
     clear = ~coincident(scenes)
     assert sum(one["scenes"] for one in standard["alike"]) == clear.sum() == standard["coincident"]["no"]["scenes"]
     same = scenes.details["kinds"][:, 0] == scenes.details["kinds"][:, 1]
@@ -73,7 +73,7 @@ def test_worst_scenes_are_the_worst_of_their_kind(record: dict) -> None:  # type
     ami = evaluate_weights(
         model(0),
         stack_weights([model(0), model(1)]),
-        draw_test_shapes(DATA, 30, 0, 2),
+        draw_shapes(DATA, 30, 0, 2),
         groups=3,
         iterations=2,
         batch=20,

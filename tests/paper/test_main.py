@@ -112,6 +112,15 @@ def test_removal_says_what_is_left(here: Path, capsys: pytest.CaptureFixture[str
     assert f"{100 * record['objects_kept']:.1f} % of" in capsys.readouterr().out
 
 
+def test_one_model_for_any_number_of_objects(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "any-number --quick --seeds 2 --updates 3 --group-attention 4 --no-test --device cpu"
+    assert main(command.split()) == 0
+    record = json.loads((here / "results/quick/table1/shapes-any.json").read_text())
+    assert record["config"]["model"]["group_attention"] == 4
+    assert "test" not in record
+    assert "5 objects" in capsys.readouterr().out
+
+
 def test_a_model_is_shipped(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shipped: list[object] = []
     monkeypatch.setattr("paper.shipping.ship", lambda options: shipped.append(options) or (here / "weights"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from paper.generalisation import draw_test_shapes
+from paper.generalisation import draw_shapes
 from paper.replay import Replay, replay_grouping
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
@@ -35,7 +35,7 @@ def shapes_model(seed: int = 0, norm: str = "layer") -> Tagger:
 
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_a_replay_shows_what_was_evaluated(norm: str) -> None:
-    tagger, scenes = shapes_model(2, norm), draw_test_shapes(DATA, 30, 0, 2)
+    tagger, scenes = shapes_model(2, norm), draw_shapes(DATA, 30, 0, 2)
     found = evaluate_weights(tagger, stack_weights([tagger]), scenes, groups=3, iterations=2, batch=8, seed=5)
     grouping = replay_grouping(tagger, scenes, [29, 3, 8], groups=3, iterations=2, batch=8, seed=5)
     assert np.array_equal(grouping.labels.reshape(3, -1), found.labels[0, -1, [29, 3, 8]].numpy())
