@@ -38,6 +38,7 @@ from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import make_folder, write_durably
 from taggernet.nets.frozen import in_iteration
 from taggernet.tag import State, step
+from taggernet.tag.start import first_of_patch
 from taggernet.tagger import Tagger
 
 
@@ -169,6 +170,7 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         "loop.always": np.array(True),
         "loop.groups_axis": np.array([1], np.int64),
         "loop.zero": np.array(0, np.float32),
+        "loop.patches": first_of_patch(config.shape, config.start_patch).numpy(),
         "loop.mean": np.array(mean, np.float32),
         "loop.channels": np.array([1, 1, config.channels], np.int64),
         "loop.offset": np.array(config.offsets or config.offset, np.float32),
@@ -188,7 +190,8 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         node("Sub", ["loop.most", "loop.least"], ["loop.differences"]),
         node("ReduceMax", ["loop.differences"], ["loop.difference"], keepdims=0),
         node("Greater", ["loop.difference", "loop.zero"], ["loop.groups_differ"]),
-        node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.start"]),
+        node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.every_start"]),
+        node("Gather", ["loop.every_start", "loop.patches"], ["loop.start"], axis=2),
         node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
         node("Shape", ["start"], ["loop.start_shape"]),
         node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
@@ -228,7 +231,7 @@ def _first_z(config: TaggerConfig, constants: dict[str, Array]) -> list[Any]:
     if not config.levels:
         return [node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"])]
     constants["loop.positions_axis"] = np.array([2], np.int64)
-    constants["loop.spread"] = np.array(config.levels * config.positions**0.5, np.float32)
+    constants["loop.spread"] = np.array(config.start_levels * config.positions**0.5, np.float32)
     return [
         node("Expand", ["loop.mean", "loop.first_shape"], ["loop.mean_z"]),
         node("ReduceMean", ["loop.start", "loop.positions_axis"], ["loop.level"], keepdims=1),

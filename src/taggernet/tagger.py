@@ -35,6 +35,7 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
 from taggernet.tag.grouping import batches, best_of, join_histories
+from taggernet.tag.start import first_of_patch
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
 
@@ -71,6 +72,8 @@ class Tagger(nn.Module):
         # Not a part of the weights: the configuration has them.
         each = torch.tensor([config.offsets, config.scales], device="cpu") if config.offsets else None
         self.register_buffer("element_units", each, persistent=False)
+        patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
+        self.register_buffer("start_patches", patches, persistent=False)
 
     @property
     def units(self) -> Units:
@@ -101,7 +104,8 @@ class Tagger(nn.Module):
         config = self.config
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
-        return start(batch, groups, every, key, first, config.channels, config.levels)
+        patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
+        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches)
 
     def iterate(
         self,

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from taggernet.rng import Key
 from taggernet.tag import BernoulliGroups, CategoricalGroups, CategoryFlip, GaussianGroups, Likelihood, Units
-from taggernet.tag.grouping import Grouping, State, features, start
+from taggernet.tag.grouping import Grouping, State, features
 from taggernet.tag.likelihood import sum_channels, to_channels
+from taggernet.tag.start import start
 
 K, P, C, BETA, SIGMA, V = 3, 4, 3, 0.2, 0.4, 0.3
 LIKELIHOODS: list[Any] = [

@@ -107,18 +107,6 @@ def test_residual_steps_add_to_the_last_z() -> None:
     torch.testing.assert_close(after.z, 0.3 + 0.5 * before.z)
 
 
-def test_groups_may_start_at_levels_of_their_own() -> None:
-    """One number for all elements of a group, centred over the groups; masks and the mean are as without."""
-    plain, levels = (start(2_000, 3, torch.arange(6.0), Key.of(0), 0, 2, spread) for spread in (0.0, 2.0))
-    assert torch.equal(plain.m, levels.m)
-    level = levels.z - plain.z
-    torch.testing.assert_close(level, level[..., :1].expand_as(level))
-    torch.testing.assert_close(level.mean(1), torch.zeros(2_000, 6), atol=1e-5, rtol=0)
-    # A standard normal per group, less the mean of three: a variance of 1 - 1/3.
-    assert abs(level[..., 0].var().item() - 4 * (1 - 1 / 3)) < 0.2
-    assert torch.equal(levels.fed, levels.z)
-
-
 @given(groups=st.integers(1, 7), iterations=st.integers(1, 5), batch=st.integers(1, 4), ladder=st.booleans())
 @settings(max_examples=20)
 def test_any_k_t_and_batch(groups: int, iterations: int, batch: int, ladder: bool) -> None:

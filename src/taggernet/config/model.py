@@ -54,6 +54,9 @@ class TaggerConfig:
     levels: float = 0.0
     """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
     iteration on; 0: all at the mean (the paper)."""
+    start_patch: int = 1
+    """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
+    convolutions see; 1: every position has its own (the paper)."""
     residual: float = 0.0
     """Real: each iteration adds the mapping's z, times this, to the last z; 0: it takes its place (the paper)."""
     gate: Literal["auto", "plain", "stable"] = "auto"
@@ -160,6 +163,12 @@ class TaggerConfig:
     def elements(self) -> int:
         """N: all numbers of an input."""
         return self.positions * self.channels
+
+    @property
+    def start_levels(self) -> float:
+        """``levels`` for masks that are averaged over fewer patches than there are positions."""
+        patches = math.prod(-(-length // self.start_patch) for length in self.shape)
+        return self.levels * math.sqrt(patches / self.positions)
 
     @property
     def channels_axis(self) -> Literal["none", "first", "last"]:

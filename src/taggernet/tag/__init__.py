@@ -1,9 +1,10 @@
 """The TAG framework: corruption, group likelihoods and the loop that drives any parametric mapping."""
 
 from taggernet.tag.corruption import BitFlip, CategoryFlip, Corruption, GaussianNoise
-from taggernet.tag.grouping import Grouping, State, Variant, run, start, step
+from taggernet.tag.grouping import Grouping, State, Variant, run, step
 from taggernet.tag.likelihood import BernoulliGroups, CategoricalGroups, GaussianGroups, Likelihood
 from taggernet.tag.mapping import Mapped, Mapping
+from taggernet.tag.start import start
 from taggernet.tag.units import Units
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The TAG loop: start, step, run (paper, Algorithm 1), and what comes out of it.
+"""The TAG loop: step and run (paper, Algorithm 1), and what comes out of it; tag/start.py has its beginning.
 
 # S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · T iterations
 # x~ (*S, B, N) · z (*S, B, K, N) · m (*S, B, K, P)
@@ -17,7 +17,6 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from taggernet.rng import Key
 from taggernet.tag.likelihood import Likelihood, to_channels, wide
 from taggernet.tag.mapping import Mapping
 from taggernet.tag.units import SAME_UNITS, Units
@@ -81,25 +80,6 @@ class Variant(NamedTuple):
 
 
 PAPER = Variant()
-
-
-def start(
-    batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1,
-    levels: float = 0.0,
-) -> State:  # fmt: skip
-    """m from a softmax of standard normals, z at the data's mean, which is given for every element.
-
-    Levels of the groups are read from their random masks, so that these remain all that a start needs.
-    """
-    elements = mean.shape[-1]
-    positions = elements // channels
-    m_pre = key.normal(batch, groups, positions, start=first * (groups * positions))
-    m = torch.softmax(m_pre, dim=-2)
-    z = mean.to(m.dtype).expand(*m.shape[:-1], elements)
-    if levels:
-        level = m_pre.mean(-1, keepdim=True) * positions**0.5
-        z = z + levels * (level - level.mean(-2, keepdim=True))
-    return State(z=z, m=m, fed=z, m_pre=m_pre)
 
 
 def features(

@@ -1,8 +1,9 @@
 /**
- * A Tagger: the random start and one iteration (tag/grouping.py), and its loading.
+ * A Tagger: the random start (tag/start.py) and one iteration (tag/grouping.py), and its loading.
  * K groups · P positions · C channels · N = P C elements · z (K, N) · m (K, P)
  *
  * @typedef {import('./card.js').Card} Card
+ * @typedef {import('./card.js').ModelConfig} ModelConfig
  * @typedef {import('./safetensors.js').Tensor} Tensor
  * @typedef {{
  *   groups: number, z: Float32Array, m: Float32Array, fed: Float32Array, mPre: Float32Array, top: Float32Array | null
@@ -96,8 +97,8 @@ export class Tagger {
   start(/** @type {number} */ groups, /** @type {number} */ seed) {
     if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
     const { kind, channels, mean } = this.config
-    const mPre = Key.of(seed).fold('masks').normal(groups * this.positions)
-    const z = startLevels(mPre, groups, this.elements, this.config.levels)
+    const mPre = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
+    const z = startLevels(mPre, groups, this.elements, this.config)
       .map((level) => level + (kind === 'categorical' ? 1 / channels : mean))
     const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
     this.started = { groups, seed, state }
@@ -156,18 +157,27 @@ export class Tagger {
   }
 }
 
+/** Every position with the number of its patch's first. @param {Float32Array} mPre @param {ModelConfig} config */
+function inPatches(mPre, { shape: [height, width], start_patch: side }) {
+  return mPre.map((_, at) => {
+    const row = Math.floor(at / width) % height, column = at % width
+    return mPre[at - (row % side) * width - (column % side)]
+  })
+}
+
 /**
  * How far from the mean each group's z starts, read from its random mask.
  *
  * @param {Float32Array} mPre
  * @param {number} groups
  * @param {number} elements
- * @param {number} spread
+ * @param {ModelConfig} config
  */
-function startLevels(mPre, groups, elements, spread) {
+function startLevels(mPre, groups, elements, { levels: spread, shape, start_patch: side }) {
   const z = new Float32Array(groups * elements), positions = mPre.length / groups, levels = new Array(groups).fill(0)
+  const patches = shape.reduce((product, length) => product * Math.ceil(length / side), 1)
   if (!spread) return z
-  mPre.forEach((value, at) => { levels[Math.floor(at / positions)] += (spread * value) / Math.sqrt(positions) })
+  mPre.forEach((value, at) => { levels[Math.floor(at / positions)] += (spread * value * Math.sqrt(patches)) / positions })
   const middle = levels.reduce((sum, level) => sum + level, 0) / groups
   return z.map((_, at) => levels[Math.floor(at / elements)] - middle)
 }

@@ -1,0 +1,49 @@
+"""Where the TAG loop begins: random masks, z at the data's mean (paper, Algorithm 1).
+
+# B batch · K groups · P positions · C channels · N = P C elements
+
+Departures from the paper, both off by default: patches of positions that start with one mask, so that groups differ at
+a scale that convolutions see; levels of the groups' z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from taggernet.rng import Key
+from taggernet.tag.grouping import State
+
+
+def first_of_patch(shape: Sequence[int], side: int) -> Int[Tensor, " P"]:
+    """For every position of an input of this shape the first position of its patch, which has ``side`` along every
+    dimension; those at the end may be smaller."""
+    index = torch.zeros((), dtype=torch.long, device="cpu")
+    for length in shape:
+        index = index.unsqueeze(-1) * length + torch.arange(length, device="cpu") // side * side
+    return index.flatten()
+
+
+def start(
+    batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1,
+    levels: float = 0.0, patches: Int[Tensor, " P"] | None = None,
+) -> State:  # fmt: skip
+    """m from a softmax of standard normals, z at the data's mean, which is given for every element.
+
+    ``patches`` names for each position the one whose random number it shares (``first_of_patch``). Levels of the groups
+    are read from their random masks, so that these remain all that a start needs.
+    """
+    elements = mean.shape[-1]
+    positions = elements // channels
+    m_pre = key.normal(batch, groups, positions, start=first * (groups * positions))
+    if patches is not None:
+        m_pre = m_pre[..., patches]
+    m = torch.softmax(m_pre, dim=-2)
+    z = mean.to(m.dtype).expand(*m.shape[:-1], elements)
+    if levels:
+        level = m_pre.mean(-1, keepdim=True) * positions**0.5
+        z = z + levels * (level - level.mean(-2, keepdim=True))
+    return State(z=z, m=m, fed=z, m_pre=m_pre)
