@@ -39,7 +39,7 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
         height, width = config.shape
         return ConvMapping(
             (height, width), config.channels, config.conv_channels, widths, config.norm, gate, top, heads,
-            config.norm_eps, head, config.patch, config.group_attention, config.lateral,
+            config.norm_eps, head, config.patch, config.group_attention, config.lateral, config.decoder,
         )  # fmt: skip
     return LadderMapping(
         config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels,

@@ -95,6 +95,9 @@ class TaggerConfig:
     lateral: bool = True
     """Lateral connections of the Ladder and of the convolutions (the paper). Without them all that a group knows passes
     through the topmost level: a narrow one holds a single object, which makes groups form with mapping conv."""
+    decoder: Literal["mirror", "broadcast"] = "mirror"
+    """conv without lateral connections: how a group is drawn from its code; mirror: by layers like the encoder's, in
+    reverse; broadcast: by one function of the code and of the coordinates for all positions."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -120,6 +123,11 @@ class TaggerConfig:
         )
         if self.mapping == "conv":
             check_conv(self.shape, self.patch, len(self.conv_channels))
+        if self.decoder == "broadcast" and (self.mapping != "conv" or self.lateral):
+            raise ValueError(
+                f"decoder='broadcast' is for mapping='conv' with lateral=False, but mapping={self.mapping!r} and "
+                f"lateral={self.lateral}: set these, or decoder='mirror'"
+            )
         if self.elements > MAX_ELEMENTS:
             raise ValueError(f"shape={self.shape} has more than {MAX_ELEMENTS:,} elements: give smaller inputs")
         for name in ("offsets", "scales"):

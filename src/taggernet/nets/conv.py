@@ -9,9 +9,10 @@
 
 Images are (*S, R, H, W, F), channels last. The convolutions take the place of the projections W_h and W_u; norms, the
 combinator g (one for all positions) and the Ladder are those of nets/norm.py and nets/ladder.py. Without lateral
-connections this is an autoencoder whose code is the Ladder's topmost level. Departures from the Ladder: all lateral
-connections are taken before the ReLU, and a size that does not divide is padded with zeros. LayerNorm is over all
-features of a row, positions included; BatchNorm is over rows and positions.
+connections this is an autoencoder whose code is the Ladder's topmost level; the broadcast decoder (nets/broadcast.py)
+lays this code out over the coarsest level. Departures from the Ladder: all lateral connections are taken before the
+ReLU, and a size that does not divide is padded with zeros. LayerNorm is over all features of a row, positions included;
+BatchNorm is over rows and positions.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.nets.broadcast import BroadcastLadder
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, Top
@@ -33,6 +36,7 @@ from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer, inner_role
 from taggernet.tag.mapping import Mapped
 
 Images = Float[Tensor, "*S R H W F"]
+Decoder = Literal["mirror", "broadcast"]
 SIDE = 3
 """Height and width of every kernel."""
 
@@ -102,6 +106,7 @@ class ConvMapping(nn.Module):
         patch: int = 1,
         attention: int = 0,
         lateral: bool = True,
+        decoder: Decoder = "mirror",
     ) -> None:
         super().__init__()
         self.shape, self.channels, self.patch = shape, channels, patch
@@ -116,7 +121,11 @@ class ConvMapping(nn.Module):
         self.bias = nn.ParameterList(per_feature(features, 0.0) for features in levels)
         self.norms_up = nn.ModuleList(make_norm(norm, eps, features) for features in levels)
         coarsest = math.prod(self.sizes[-1]) * levels[-1]
-        self.ladder = Ladder((coarsest, *widths), norm, gate, top, eps, attention=attention, lateral=lateral)
+        self.ladder = (
+            BroadcastLadder(self.sizes[-1], levels[-1], widths, norm, gate, top, eps, attention)
+            if decoder == "broadcast"
+            else Ladder((coarsest, *widths), norm, gate, top, eps, attention=attention, lateral=lateral)
+        )
         self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
         self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
         self.combine = nn.ModuleList(

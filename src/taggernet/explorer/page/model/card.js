@@ -7,7 +7,7 @@
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, levels: number,
- *   residual: number
+ *   residual: number, decoder: string
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
@@ -17,7 +17,7 @@ import { hasNormalisedHeads, ladderWidths } from './layers.js'
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
-  masks: 'mapping', levels: 0, residual: 0 }
+  masks: 'mapping', levels: 0, residual: 0, decoder: 'mirror' }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -39,6 +39,9 @@ export function readCard(content, source) {
   }
   if (!['ladder', 'conv'].includes(config.mapping)) {
     throw new Error(`the model has mapping ${config.mapping}: this page knows ladder and conv; a newer one may know more`)
+  }
+  if (config.decoder !== 'mirror') {
+    throw new Error(`the model has decoder ${config.decoder}: this page knows mirror; a newer one may know more`)
   }
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')
