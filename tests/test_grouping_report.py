@@ -81,8 +81,13 @@ def test_groups_of_other_first_weights_are_compared() -> None:
     assert report.reproduced == pytest.approx([np.mean(ami)] * 2 + [1.0, 1.0], abs=1e-5)
     alone = grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2)
     assert alone.reproduced == []
-    assert report.score[0] < alone.score[0]
-    assert report.score[2:] == alone.score[2:]
+    assert report.score[:2] == pytest.approx([c * min(np.mean(ami), a) for c, a in _first_two(report)])
+    assert report.score[2] == pytest.approx(report.confidence[2] * report.agreement[2])
+    assert alone.score[2] == pytest.approx(report.confidence[2] * (report.agreement[2] - report.elsewhere[2]))
+
+
+def _first_two(report: GroupingReport) -> list[tuple[float, float]]:
+    return list(zip(report.confidence[:2], report.agreement[:2], strict=True))
 
 
 def _enough(scenes: data.Scenes) -> data.Scenes:
@@ -124,6 +129,15 @@ def test_a_split_that_is_the_same_in_every_scene_scores_nothing() -> None:
     assert GroupingReport(3, [1.0], [1.0], [1.0], [0.0]).score == [0.0], "one group takes everything"
     assert (same.formed, other.formed) == ([False], [True])
     assert "all scenes are cut alike (1.00)" in str(same)
+
+
+def test_the_same_split_in_every_scene_counts_where_it_is_no_chance() -> None:
+    """Other first weights find it too, or masks start as the data are correlated: each element has one owner."""
+    assert GroupingReport(3, [1.0], [1.0], [3.0], [1.0], [0.8]).score == pytest.approx([0.8])
+    found = GroupingReport(3, [1.0], [0.9], [3.0], [1.0], correlated=True)
+    assert found.score == pytest.approx([0.9])
+    assert found.formed == [True]
+    assert str(found).endswith("3.0 of 3 groups used, the same in all scenes)")
 
 
 def test_labels_of_other_scenes_are_compared_where_both_count() -> None:

@@ -49,12 +49,14 @@ class GroupingReport:
     """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
     reproduced: list[float] = field(default_factory=list)
     """Mean AMI of the labels of models that only differ in their first weights: low where chance made the groups."""
+    correlated: bool = False
+    """Whether masks start as the data are correlated: then one cut for all scenes is what the data say."""
 
     @property
     def formed(self) -> list[bool]:
         """Whether groups formed, by seed."""
         return [
-            c >= DECIDED and a >= AGREED and u >= TWO and e < ALIKE
+            c >= DECIDED and a >= AGREED and u >= TWO and (e < ALIKE or self.correlated)
             for c, a, u, e in zip(self.confidence, self.agreement, self.used, self._elsewhere, strict=True)
         ]
 
@@ -64,12 +66,13 @@ class GroupingReport:
 
     @property
     def score(self) -> list[float]:
-        """How well groups formed, by seed, 0 to 1: decided, the same from every start (and for other first weights,
-        where that is known), and not alike in all scenes."""
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and the same for other first
+        weights. Where these are not known: not alike in all scenes, as such a cut is most often one of chance."""
         agreed = [min(pair) for pair in zip(self.agreement, self.reproduced or self.agreement, strict=True)]
+        chance = [0.0 if self.reproduced or self.correlated else max(0.0, e) for e in self._elsewhere]
         return [
-            min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
-            for a, c, u, e in zip(agreed, self.confidence, self.used, self._elsewhere, strict=True)
+            min(1.0, max(0.0, a - e) * c * min(1.0, max(0.0, u - 1)))
+            for a, c, u, e in zip(agreed, self.confidence, self.used, chance, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -82,6 +85,8 @@ class GroupingReport:
             f"confidence {fmean(self.confidence):.2f}, agreement of random starts {fmean(self.agreement):.2f}, "
             f"{fmean(self.used):.1f} of {self.groups} groups used"
         )
+        if formed and fmean(self._elsewhere) >= ALIKE:
+            numbers += ", the same in all scenes"
         return f"{verdict} ({numbers}){'' if formed == seeds else ': ' + self._advice()}"
 
     def _advice(self) -> str:
@@ -156,6 +161,7 @@ def grouping_report(
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
         [_elsewhere(labels[0][s], counted) for s in range(seeds)],
         [_reproduced(labels[0], s, twins, counted) for s in range(seeds)] if twins > 1 else [],
+        model.config.start_correlated,
     )
 
 

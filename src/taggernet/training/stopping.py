@@ -34,8 +34,11 @@ class Patience:
         """Cost (S, T) and numbers of the grouping report (S,) of one evaluation."""
         self.costs.append(fmean(of_seed[-1] for of_seed in cost))
         self.agreements.append(fmean(grouping["agreement"]))
-        of_all = {name: [fmean(values)] for name, values in grouping.items() if values}
-        self.formed = GroupingReport(0, **of_all).formed[0]
+        confidence, agreement, used, elsewhere = (
+            [fmean(grouping[name])] if grouping.get(name) else []  # earlier versions did not look elsewhere
+            for name in ("confidence", "agreement", "used", "elsewhere")
+        )
+        self.formed = GroupingReport(0, confidence, agreement, used, elsewhere).formed[0]
 
     def see_again(self, records: Iterable[dict[str, Any]]) -> None:
         """The evaluations in the records of a run that is resumed."""
@@ -57,7 +60,9 @@ class Patience:
 
 def numbers(report: GroupingReport) -> dict[str, list[float]]:
     """What a record keeps of a grouping report."""
-    return {name: values for name, values in asdict(report).items() if name not in ("groups", "reproduced")}
+    return {
+        name: values for name, values in asdict(report).items() if name not in ("groups", "reproduced", "correlated")
+    }
 
 
 def duration(seconds: float) -> str:
