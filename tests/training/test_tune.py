@@ -61,7 +61,7 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
 def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float, float], first: int) -> None:
     _, config = own("real")
     settings = [config, replace(config, model=replace(config.model, noise=0.7))]
-    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, {}) for c, score in zip(settings, scores, strict=True)]
+    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, score in zip(settings, scores, strict=True)]
     assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
 
 

@@ -7,7 +7,7 @@ stopped early.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -17,6 +17,8 @@ COST = 0.01
 """Least progress of the cost that counts, as a share of all its progress so far."""
 AGREEMENT = 0.01
 """Least progress of the agreement that counts."""
+NUMBERS = ("confidence", "agreement", "used", "elsewhere")
+"""Of a grouping report, in a record."""
 
 
 @dataclass
@@ -36,7 +38,7 @@ class Patience:
         self.agreements.append(fmean(grouping["agreement"]))
         confidence, agreement, used, elsewhere = (
             [fmean(grouping[name])] if grouping.get(name) else []  # earlier versions did not look elsewhere
-            for name in ("confidence", "agreement", "used", "elsewhere")
+            for name in NUMBERS
         )
         self.formed = GroupingReport(0, confidence, agreement, used, elsewhere).formed[0]
 
@@ -60,9 +62,7 @@ class Patience:
 
 def numbers(report: GroupingReport) -> dict[str, list[float]]:
     """What a record keeps of a grouping report."""
-    return {
-        name: values for name, values in asdict(report).items() if name not in ("groups", "reproduced", "correlated")
-    }
+    return {name: getattr(report, name) for name in NUMBERS}
 
 
 def duration(seconds: float) -> str:

@@ -54,7 +54,7 @@ MARGIN = 0.15
 FILE = "tuning.json"
 OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start_correlated")
 """Fields of the model in which candidates differ, beside K."""
-JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced")
+JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class Trial:
     used: float
     elsewhere: float
     reproduced: float
-    """As in ``GroupingReport``, the mean over the first weights."""
+    by_value: float
+    """As in ``GroupingReport``, the mean over the first weights; 0 where it does not say."""
     weights: dict[str, Tensor]
     """(twins, ...), after the short training."""
 
@@ -245,7 +246,7 @@ class Stack(UpdateLoop):
 
         def trial(first: int) -> Trial:
             models = slice(first, first + TWINS)
-            numbers = {name: fmean(getattr(report, name)[models]) for name in JUDGED}
+            numbers = {name: fmean(getattr(report, name)[models] or [0.0]) for name in JUDGED}
             return Trial(self.settings[first], **numbers, weights={n: w[models].detach() for n, w in weights.items()})
 
         return [trial(first) for first in range(0, len(self.settings), TWINS)]
