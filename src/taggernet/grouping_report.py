@@ -197,10 +197,10 @@ def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"])
 
 
 def _reproduced(labels: Int[Tensor, "S n P"], model: int, twins: int, counted: Shaped[Tensor, "n P"]) -> float:
-    """Mean AMI of a model's labels with those of its twins; 0 for a scene of which all that counts is one group."""
+    """Mean AMI of a model's labels with those of its twins, over the scenes where it divides what counts."""
     own, first = (labels[model] + 1) * counted, model // twins * twins
-    found = [agreements(own, labels[s])["ami"] for s in range(first, first + twins) if s != model]
-    return fmean(ami.where(_several(own), 0.0).mean().item() for ami in found)
+    found = [agreements(own, labels[s])["ami"][_several(own)] for s in range(first, first + twins) if s != model]
+    return fmean(ami.mean().item() if len(ami) else 0.0 for ami in found)
 
 
 def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:
