@@ -182,7 +182,6 @@ def test_fused_is_plain_on_cuda(
 ) -> None:
     for name, value in COLUMNS[columns].items():
         monkeypatch.setattr(f"taggernet.fast.blocks.{name}", value)
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
     compare(seeds, norm, gate, HALVES[precision], "cuda")
     if HALVES[precision]:
         compare_in_bfloat16(seeds, norm, gate, "cuda")
