@@ -15,7 +15,7 @@ from torch.func import functional_call
 from taggernet import Tagger, TaggerConfig
 from taggernet.export import export, session
 from taggernet.nets import ConvMapping
-from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates
+from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates, enlarged
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
@@ -57,6 +57,38 @@ def test_a_code_is_drawn_like_a_1_x_1_convolution_of_code_and_coordinates() -> N
     expected = torch.relu(conv(torch.cat([tiled, where], dim=1))).permute(0, 2, 3, 1).flatten(1)
     torch.testing.assert_close(drawn, expected)
     torch.testing.assert_close(top, expected_top)
+
+
+@pytest.mark.parametrize(("side", "size"), [(1, (3, 4)), (2, (6, 8)), (2, (5, 7)), (3, (7, 12))])
+def test_images_are_enlarged_like_torch_does_to_the_nearest(side: int, size: tuple[int, int]) -> None:
+    images = torch.randn(2, 5, 3, 4, 6)
+    theirs = nn.Upsample(scale_factor=side, mode="nearest")(images.flatten(0, 1).permute(0, 3, 1, 2))
+    ours = enlarged(images, side, *size).flatten(0, 1).permute(0, 3, 1, 2)
+    assert torch.equal(ours, theirs[..., : size[0], : size[1]])
+
+
+def test_the_way_down_is_a_plain_stack_of_enlargements_and_convolutions() -> None:
+    net, x = mapping(patch=2), rows(2)
+    drawn: list[Tensor] = []
+    net.ladder.register_forward_hook(lambda _, given, out: drawn.append(out[0]))
+    mapped = net(x)
+    h = drawn[0].reshape(2, *net.sizes[-1], 6).permute(0, 3, 1, 2)
+    for conv, size, side in ((net.down[0], net.sizes[0], 2), (net.out, SHAPE, 2)):
+        h = nn.Upsample(scale_factor=side)(h)[..., : size[0], : size[1]]
+        h = nn.functional.conv2d(h, conv.weight, padding=1)  # type: ignore[arg-type]
+        if conv is not net.out:
+            bias = net.combine[0].bias.reshape(-1, 1, 1)  # type: ignore[union-attr,operator]
+            h = torch.relu(nn.functional.layer_norm(h, h.shape[1:], eps=1e-3) + bias)
+    torch.testing.assert_close(mapped.z_pre, h[:, :CHANNELS].permute(0, 2, 3, 1).flatten(1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(mapped.m_pre, h[:, CHANNELS].flatten(1), rtol=1e-4, atol=1e-5)
+
+
+def test_groups_cannot_share_an_image_like_a_chessboard() -> None:
+    """Where the code is drawn alike everywhere, so is the image, but for its rim."""
+    net = mapping(patch=2)
+    nn.init.zeros_(net.ladder.W_c.weight)  # type: ignore[arg-type,union-attr]
+    inner = net(rows(2)).m_pre.reshape(2, *SHAPE)[:, 3:-3, 3:-3]
+    torch.testing.assert_close(inner, inner[:, :1, :1].expand_as(inner))
 
 
 @pytest.mark.parametrize("size", [(4, 4), (3, 7), (8, 5)])

@@ -5,9 +5,10 @@
     up     h_0 = relu(norm(W_h image) + b_h),  then the Ladder's levels up to the code
     down   the Ladder's levels back to u,  then at each position p  relu(W_u u + W_c c_p + b)
 
-One function of the code and of the coordinates c_p draws every position, and convolutions after it every neighbourhood:
-one thing at one place is what a group draws most easily. A dense decoder has weights of its own for every position and
-draws any scene as easily as a single object.
+One function of the code and of the coordinates c_p draws every position, and convolutions of enlarged images draw
+every neighbourhood: one thing at one place is what a group draws most easily. A dense decoder has weights of its own
+for every position and draws any scene as easily as a single object. A convolution that makes four positions out of one
+has weights of its own for each of the four, and groups come to share an image like the squares of a chessboard.
 """
 
 from __future__ import annotations
@@ -36,6 +37,15 @@ def coordinates(height: int, width: int) -> Float[Tensor, "P c"]:
     rows = torch.cos(down[:, None] * waves)[:, None].expand(height, width, WAVES)
     columns = torch.cos(across[:, None] * waves)[None].expand(height, width, WAVES)
     return math.sqrt(2) * torch.cat([rows, columns], dim=-1).flatten(0, 1)
+
+
+def enlarged(images: Float[Tensor, "*S R h w F"], side: int, height: int, width: int) -> Float[Tensor, "*S R H W F"]:
+    """Every position ``side`` x ``side`` times, cut to a height and width."""
+    if side == 1:
+        return images
+    *front, h, w, features = images.shape
+    images = images.reshape(*front, h, 1, w, 1, features).expand(*front, h, side, w, side, features)
+    return images.reshape(*front, h * side, w * side, features)[..., :height, :width, :]
 
 
 class BroadcastLadder(nn.Module):

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.nets.broadcast import BroadcastLadder
+from taggernet.nets.broadcast import BroadcastLadder, enlarged
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, Top
@@ -109,7 +109,7 @@ class ConvMapping(nn.Module):
         decoder: Decoder = "mirror",
     ) -> None:
         super().__init__()
-        self.shape, self.channels, self.patch = shape, channels, patch
+        self.shape, self.channels, self.patch, self.decoder = shape, channels, patch, decoder
         self.positions = math.prod(shape)
         self.elements = self.positions * channels
         height, width = (-(-side // patch) for side in shape)
@@ -126,12 +126,13 @@ class ConvMapping(nn.Module):
             if decoder == "broadcast"
             else Ladder((coarsest, *widths), norm, gate, top, eps, attention=attention, lateral=lateral)
         )
-        self.down = nn.ModuleList(Conv(high, 4 * low) for low, high in upward)
+        finer = (1, 1) if decoder == "broadcast" else (4, patch**2)  # positions that one position becomes in a product
+        self.down = nn.ModuleList(Conv(high, finer[0] * low) for low, high in upward)
         self.norms_down = nn.ModuleList(make_norm(norm, eps, features) for features in levels[:-1])
         self.combine = nn.ModuleList(
             Combinator(features, gate) if lateral else Rectifier(features) for features in levels[:-1]
         )
-        self.out = Conv(levels[0], patch**2 * (channels + 1))
+        self.out = Conv(levels[0], finer[1] * (channels + 1))
         self.norm_z, self.norm_m = (
             make_norm(norm, eps, features) if heads == "normalised" else None for features in (channels, 1)
         )
@@ -162,11 +163,11 @@ class ConvMapping(nn.Module):
             top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
         estimate = estimate.reshape(h.shape)
         for level in reversed(range(len(self.down))):
-            u = unfold_patches(self.down[level](estimate), 2, *self.sizes[level])
+            u = self._finer(self.down[level], estimate, 2, self.sizes[level])
             u = _normed(self.norms_down[level], u, iteration)
             z = lateral[level]
             estimate = self.combine[level](z.flatten(-4, -2), u.flatten(-4, -2)).reshape(z.shape)
-        images = unfold_patches(self.out(estimate), self.patch, *self.shape).float()
+        images = self._finer(self.out, estimate, self.patch, self.shape).float()
         z_u, m_u = torch.split(images, [self.channels, 1], dim=-1)
         if self.norm_z is not None and self.norm_m is not None:
             z_u, m_u = _normed(self.norm_z, z_u, iteration), _normed(self.norm_m, m_u, iteration)
@@ -174,6 +175,13 @@ class ConvMapping(nn.Module):
         m_pre = m_u.flatten(-4, -2) * self.m_scale
         rows = features.shape[:-1]
         return Mapped(z_pre.reshape(*rows, self.elements), m_pre.reshape(*rows, self.positions), top)
+
+    def _finer(self, conv: nn.Module, images: Images, side: int, size: tuple[int, int]) -> Float[Tensor, "*S R h w G"]:
+        """A convolution on the way down: every position becomes a patch, before it (broadcast) or after it."""
+        if self.decoder == "broadcast":
+            drawn: Tensor = conv(enlarged(images, side, *size))
+            return drawn
+        return unfold_patches(conv(images), side, *size)
 
     def _images(self, features: Float[Tensor, "*S R Q"]) -> Images:
         """[z, m, delta z, L(m)] as the features of an image's positions."""
