@@ -84,7 +84,7 @@ def test_groups_of_other_first_weights_are_compared() -> None:
     assert _reproduced(torch.ones(2, 40, 12, dtype=torch.int64), 0, 2, torch.from_numpy(counted)) == 0.0
 
 
-def test_the_score_takes_the_lower_agreement() -> None:
+def test_the_score_is_that_of_other_first_weights_where_they_are_known() -> None:
     scenes = data.Scenes.of(np.random.default_rng(0).normal(size=(40, 12)))
     config = replace(config_for(scenes).model, widths=(16, 8))
     weights = initial_weights(config, [0, 1, 2, 2], "cpu")
@@ -92,8 +92,8 @@ def test_the_score_takes_the_lower_agreement() -> None:
         grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2, twins=twins) for twins in (2, 1)
     )
     assert (alone.reproduced, alone.by_value) == ([], [])
-    parts = zip(report.reproduced, report.agreement, report.confidence, report.by_value, strict=True)
-    wanted = [max(0.0, min(r, a)) * c**0.5 * (1 - max(0.0, v) / 2) for r, a, c, v in parts]
+    parts = zip(report.reproduced, report.confidence, report.by_value, strict=True)
+    wanted = [max(0.0, r) * c**0.5 * (1 - max(0.0, v) / 2) for r, c, v in parts]
     assert min(report.used) > 2
     assert report.score == pytest.approx(wanted)
     assert alone.score[2] == pytest.approx(alone.confidence[2] * (alone.agreement[2] - alone.elsewhere[2]))

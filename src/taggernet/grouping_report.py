@@ -71,18 +71,20 @@ class GroupingReport:
 
     @property
     def score(self) -> list[float]:
-        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and the same for other first
-        weights. Groups that single values tell count half: they are easy to agree on, whether objects have levels of
-        their own or not. Where other first weights are not known: not alike in all scenes, as in a cut of chance."""
-        agreed = [min(pair) for pair in zip(self.agreement, self.reproduced or self.agreement, strict=True)]
-        # Masks become more decided as training goes on: of a short training agreement tells more.
-        power = 0.5 if self.reproduced else 1.0
-        told = [max(0.0, value) for value in self.by_value or [0.0] * len(self.used)]
-        chance = [0.0 if self.reproduced or self.correlated else max(0.0, e) for e in self._elsewhere]
-        return [
-            min(1.0, max(0.0, a - e) * c**power * min(1.0, max(0.0, u - 1)) * (1 - t / 2))
-            for a, c, u, e, t in zip(agreed, self.confidence, self.used, chance, told, strict=True)
-        ]
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes.
+
+        Where other first weights are known: the same for them, which includes both. Groups that single values tell then
+        count half: they are easy to find again, whether objects have levels of their own or not. And decided counts
+        less, as masks become so while training goes on.
+        """
+        divided = [min(1.0, max(0.0, used - 1)) for used in self.used]
+        if self.reproduced:
+            told = [max(0.0, value) for value in self.by_value or [0.0] * len(self.used)]
+            parts = zip(self.reproduced, self.confidence, divided, told, strict=True)
+            return [max(0.0, r) * c**0.5 * d * (1 - v / 2) for r, c, d, v in parts]
+        alike = [0.0 if self.correlated else max(0.0, e) for e in self._elsewhere]
+        parts = zip(self.agreement, self.confidence, divided, alike, strict=True)
+        return [min(1.0, max(0.0, a - e) * c * d) for a, c, d, e in parts]
 
     def __str__(self) -> str:
         """One line: the verdict, the numbers (means over the seeds), and advice where groups did not form."""
