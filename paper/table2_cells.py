@@ -97,6 +97,8 @@ def baseline_cells() -> list[BaselineCell]:
             for labels in TABLE_LABELS:
                 add(baseline_name(method, digits, labels), "baselines")
                 add(baseline_name(method, digits, labels, "fresh"), "fresh")
+        for labels in TABLE_LABELS:
+            add(baseline_name("ladder", digits, labels, "unwhitened"), "baselines")
     add("ladder-mnist-1k", "baselines")
     for labels in TABLE_LABELS:
         add(baseline_name("convnet", 2, labels, "permuted"), "permuted")

@@ -156,12 +156,13 @@ def _links(recipes: str, names: Sequence[str], records: Records, root: str, plac
 
 def _methods(digits: int) -> list[tuple[str, str, list[str]]]:
     """Title, file of the recipes and the names of the cells (50k, 1k) of every method, in the order of the rows."""
+    baselines = {(method, ""): title for method, title in METHODS.items()}
+    baselines["ladder", "unwhitened"] = "FC Ladder, unwhitened"
+    baselines |= {(method, "fresh"): f"{title}, fresh compositions" for method, title in METHODS.items()}
     found = [
-        (title + (", fresh compositions" if variant else ""), "paper/baselines/recipes.py",
-         [baseline_name(method, digits, n, variant) for n in TABLE_LABELS])
-        for variant in ("", "fresh")
-        for method, title in METHODS.items()
-    ]  # fmt: skip
+        (title, "paper/baselines/recipes.py", [baseline_name(method, digits, n, variant) for n in TABLE_LABELS])
+        for (method, variant), title in baselines.items()
+    ]
     taggers = [variant for variant in TITLES if variant in ("", *VARIANTS)]
     return found + [
         (TITLES[v], "src/taggernet/recipes.py", [tagger_name(digits, n, v) for n in TABLE_LABELS]) for v in taggers

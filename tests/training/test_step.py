@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from toys import toy
@@ -24,6 +29,15 @@ def update_of(norm: str = "layer", *, half: bool = False, buffer: int = 1000) ->
     scenes = datasets.source(config, cpu, [3], part, datasets.training_set(config))
     objective = Objective(Tagger(config.model), config.groups, config.iterations)
     return Update(objective, scenes, state, config.optimiser, Key.of([3]), part, half=half, buffer=buffer)
+
+
+@pytest.mark.slow
+def test_every_kind_of_update_can_be_traced() -> None:
+    """In a process of its own, as the checks of shapes cannot be. What cannot be traced is not compiled on any GPU."""
+    script = Path(__file__).parents[1] / "helpers" / "traced_updates.py"
+    done = subprocess.run([sys.executable, script], env=dict(os.environ), capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(": traced") == 4
 
 
 def test_more_updates_than_the_buffer_holds_are_refused() -> None:

@@ -167,7 +167,7 @@ class TaggerConfig:
     @property
     def start_levels(self) -> float:
         """``levels`` for masks that are averaged over fewer patches than there are positions."""
-        patches = math.prod(-(-length // self.start_patch) for length in self.shape)
+        patches = math.prod([-(-length // self.start_patch) for length in self.shape])  # torch traces no generator
         return self.levels * math.sqrt(patches / self.positions)
 
     @property

@@ -1,0 +1,59 @@
+"""Trace the update of small runs as torch.compile does, without generating code.
+
+What cannot be traced would train uncompiled, with a warning, dozens of times slower. Prints a line for each run; the
+traced batch and costs must be the plain ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from toys import fixture_digits, shrunk
+
+from taggernet.training import Config, datasets
+from taggernet.training.adam import TrainState
+from taggernet.training.assembly import update_for
+from taggernet.training.seeds import initial_weights
+from taggernet.training.sources import Part
+
+
+def runs() -> dict[str, Config]:
+    """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
+    mixed, sprites = shrunk("shapes-any"), shrunk("sprites")
+    departures: dict[str, Any] = {
+        "masks": "posterior",
+        "levels": 0.5,
+        "residual": 0.5,
+        "start_patch": 4,
+        "decoder": "broadcast",
+    }
+    return {
+        "mixed groups with attention": replace(mixed, model=replace(mixed.model, group_attention=4), seeds=2),
+        "classes on top": shrunk("texture-mnist-2-labels-1k"),
+        "convolutions": sprites,
+        "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
+    }
+
+
+def trace(config: Config) -> None:
+    cpu, part = torch.device("cpu"), Part.of(config.optimiser.batch)
+    source = datasets.source(config, cpu, config.seed_list, part, datasets.training_set(config))
+    state = TrainState.fresh(initial_weights(config.model, config.seed_list, cpu), ema=False)
+    update = update_for(config, source, state, cpu, part, shared_statistics=False)
+    source.prepare(0)
+    options: dict[str, Any] = {"backend": "eager", "fullgraph": True, "dynamic": False}
+    batch, cost = torch.compile(source.batch, **options), torch.compile(update.cost, **options)
+    weights, step = update.adam.weights, update.step
+    torch.testing.assert_close(batch(step), source.batch(step))
+    plain = update.cost(weights, source.batch(step), step)
+    torch.testing.assert_close(tuple(cost(weights, batch(step), step)), tuple(plain))
+    torch.compiler.reset()
+
+
+if __name__ == "__main__":
+    with fixture_digits():
+        for name, config in runs().items():
+            trace(config)
+            print(f"{name}: traced", flush=True)
