@@ -223,18 +223,24 @@ def fixed_sensors(random: Random, n: int, count: int = 40) -> Scenes:
 
 def tones(random: Random, n: int, bands: int = 16, frames: int = 16) -> Scenes:
     """A spectrogram of two tones with overtones, each with a pitch, a beginning and a decay of its own."""
-    band, frame = np.arange(bands)[:, None], np.arange(frames)
     parts = np.zeros((n, 2, bands, frames))
     pitch = np.argsort(random.random((n, 5)), 1)[:, :2] + 2.0
     begin, length = random.integers(0, 9, (n, 2)), random.uniform(4, 12, (n, 2))
     for k in range(2):
-        since = frame - begin[:, k, None]
-        envelope = np.where(since >= 0, np.exp(-since / length[:, k, None]), 0)
-        spectrum = sum(
-            np.exp(-(((band.T - overtone * pitch[:, k, None]) / 0.7) ** 2)) / overtone**0.5 for overtone in range(1, 8)
-        )
-        parts[:, k] = random.uniform(0.6, 1.4, (n, 1, 1)) * spectrum[:, :, None] * envelope[:, None, :]
+        tone = _tone(pitch[:, k], begin[:, k], length[:, k], bands, frames)
+        parts[:, k] = random.uniform(0.6, 1.4, (n, 1, 1)) * tone
     return _loudest(parts, np.log(0.05 + parts.sum(1) + 0.02 * np.abs(random.standard_normal((n, bands, frames)))), 0.1)
+
+
+def _tone(pitch: Array, begin: Array, length: Array, bands: int = 16, frames: int = 16) -> Array:
+    """n tones with overtones that decay, (n, bands, frames)."""
+    since = np.arange(frames) - begin[:, None]
+    envelope = np.where(since >= 0, np.exp(-since / length[:, None]), 0)
+    spectrum: Array = sum(
+        np.exp(-(((np.arange(bands) - overtone * pitch[:, None]) / 0.7) ** 2)) / overtone**0.5
+        for overtone in range(1, 8)
+    )
+    return spectrum[:, :, None] * envelope[:, None, :]
 
 
 def spoken_digits(random: Random, n: int, bands: int = 20, frames: int = 20) -> Scenes:

@@ -88,7 +88,8 @@ def inputs(kind: str, batch: int) -> Any:
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
-     ("real", "layer", 0, {"masks": "posterior", "levels": 0.7, "residual": 0.3, "start_patch": 3})],
+     ("real", "layer", 0, {"masks": "posterior", "levels": 0.7, "residual": 0.3, "start_patch": 3,
+                          "start_correlated": True})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
@@ -97,7 +98,7 @@ def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[st
         x = inputs(kind, batch)
         out = model.group(x, groups, iterations)
         assert np.ptp(out.masks) > 0.05  # a constant would prove nothing
-        start = model.start(batch, groups, KEY).m_pre.numpy()
+        start = KEY.normal(batch, groups, 20).numpy()
         fed = {"x": x, "start": start} | ({} if iterations == 5 else {"iterations": np.array(iterations)})
         masks, reconstructions, *more = whole.run(None, fed)
         np.testing.assert_allclose(masks, out.masks, rtol=0, atol=1e-4)

@@ -13,12 +13,12 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from taggernet import data
 from taggernet.evaluation import stack_weights
-from taggernet.grouping_report import GroupingReport, _elsewhere, grouping_report
+from taggernet.grouping_report import GroupingReport, _by_value, _elsewhere, _loud, _reproduced, grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.auto_config import config_for
-from taggernet.training.seeds import initial_weights, one_seed
+from taggernet.training.seeds import initial_weights
 
 SCENES = data.shapes(12, split="test")
 
@@ -71,18 +71,32 @@ def test_the_numbers_are_those_of_a_naive_pass() -> None:
 
 
 def test_groups_of_other_first_weights_are_compared() -> None:
-    """Each model with its twins, by scikit-learn's AMI; the score takes the lower of the two agreements."""
+    """Each model with its twins, by scikit-learn's AMI of what counts, where that is more than one group."""
+    random = np.random.default_rng(0)
+    labels, counted = random.integers(0, 3, (4, 40, 12)), random.random((40, 12)) < 0.6
+    labels[:2, :5] = 1  # not a scene on which the twins agree: neither divides it
+    labels[3] = labels[2]
+    found = [_reproduced(torch.from_numpy(labels), s, 2, torch.from_numpy(counted)) for s in range(4)]
+    pairs = [[(a[c], b[c]) for a, b, c in zip(*labels[i : i + 2], counted, strict=True)] for i in (0, 2)]
+    wanted = [np.mean([adjusted_mutual_info_score(a, b, average_method="max") for a, b in of_two if len(set(a)) > 1])
+              for of_two in pairs]  # fmt: skip
+    assert found == pytest.approx([wanted[0], wanted[0], 1.0, 1.0], abs=1e-5)
+    assert _reproduced(torch.ones(2, 40, 12, dtype=torch.int64), 0, 2, torch.from_numpy(counted)) == 0.0
+
+
+def test_the_score_is_that_of_other_first_weights_where_they_are_known() -> None:
     scenes = data.Scenes.of(np.random.default_rng(0).normal(size=(40, 12)))
     config = replace(config_for(scenes).model, widths=(16, 8))
     weights = initial_weights(config, [0, 1, 2, 2], "cpu")
-    report = grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2, twins=2)
-    first, second = (_masks(one_seed(config, weights, i, groups=3, iterations=2), scenes)[0].argmax(1) for i in (0, 1))
-    ami = [adjusted_mutual_info_score(a, b, average_method="max") for a, b in zip(first, second, strict=True)]
-    assert report.reproduced == pytest.approx([np.mean(ami)] * 2 + [1.0, 1.0], abs=1e-5)
-    alone = grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2)
-    assert alone.reproduced == []
-    assert report.score[0] < alone.score[0]
-    assert report.score[2:] == alone.score[2:]
+    report, alone = (
+        grouping_report(Tagger(config), weights, scenes, groups=3, iterations=2, twins=twins) for twins in (2, 1)
+    )
+    assert (alone.reproduced, alone.by_value) == ([], [])
+    parts = zip(report.reproduced, report.confidence, report.by_value, strict=True)
+    wanted = [max(0.0, r) * c**0.5 * (1 - max(0.0, v) / 2) for r, c, v in parts]
+    assert min(report.used) > 2
+    assert report.score == pytest.approx(wanted)
+    assert alone.score[2] == pytest.approx(alone.confidence[2] * (alone.agreement[2] - alone.elsewhere[2]))
 
 
 def _enough(scenes: data.Scenes) -> data.Scenes:
@@ -126,6 +140,15 @@ def test_a_split_that_is_the_same_in_every_scene_scores_nothing() -> None:
     assert "all scenes are cut alike (1.00)" in str(same)
 
 
+def test_the_same_split_in_every_scene_counts_where_it_is_no_chance() -> None:
+    """Other first weights find it too, or masks start as the data are correlated: each element has one owner."""
+    assert GroupingReport(3, [1.0], [1.0], [3.0], [1.0], [0.8]).score == pytest.approx([0.8])
+    found = GroupingReport(3, [1.0], [0.9], [3.0], [1.0], correlated=True)
+    assert found.score == pytest.approx([0.9])
+    assert found.formed == [True]
+    assert str(found).endswith("3.0 of 3 groups used, the same in all scenes)")
+
+
 def test_labels_of_other_scenes_are_compared_where_both_count() -> None:
     labels = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0]])
     counted = torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], dtype=torch.bool)
@@ -146,3 +169,21 @@ def test_training_on_own_data_ends_with_the_report(tmp_path: Path, capsys: pytes
     )
     train(config, tmp_path / "run")
     assert "no groups formed (confidence 0." in capsys.readouterr().err
+
+
+def test_groups_that_single_values_tell_count_half() -> None:
+    plain, told = (GroupingReport(2, [1.0], [0.9], [2.0], [0.1], [0.8], by_value=[v]) for v in (0.0, 1.0))
+    assert plain.score == pytest.approx([0.8])
+    assert told.score == pytest.approx([0.4])
+    random = torch.Generator().manual_seed(0)
+    x = torch.rand(20, 60, 1, generator=random) * 9
+    assert _by_value((x[..., 0] > x.median()).long(), x, 2) == pytest.approx(1.0)
+    assert abs(_by_value(torch.randint(2, (20, 60), generator=random), x, 2)) < 0.05
+
+
+def test_silence_does_not_count_for_other_first_weights() -> None:
+    """A position counts if any of its channels differs from its own mean."""
+    x = torch.zeros(4, 3, 2)
+    x[:, 2] = 50.0
+    x[0, 0, 1], x[1, 1, 0] = 5.0, -5.0
+    assert _loud(x).nonzero().tolist() == [[0, 0], [1, 1]]

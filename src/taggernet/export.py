@@ -79,7 +79,7 @@ def export(
     make_folder(whole.parent)
     onnx = _onnx()
     one = _traced(model)
-    for file, proto in ((whole, _loop(one, model.config, t)), (single, one)):
+    for file, proto in ((whole, _loop(one, model, t)), (single, one)):
         onnx.helper.set_model_props(proto, _metadata(model, t))
         onnx.checker.check_model(proto, full_check=True)
         content = proto.SerializeToString()
@@ -141,12 +141,12 @@ def _traced(model: Tagger) -> Any:
     return program.model_proto
 
 
-def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
+def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     """The step as the body of ONNX's Loop, between the user's units and the model's.
 
     Names of its own begin with 'loop.', as the body sees them beside its own.
     """
-    onnx = _onnx()
+    onnx, config = _onnx(), model.config
     node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     number, flag = onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL
     elements, positions = ["batch", "groups", config.elements], ["batch", "groups", config.positions]
@@ -192,7 +192,7 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
         node("Greater", ["loop.difference", "loop.zero"], ["loop.groups_differ"]),
         node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.every_start"]),
         node("Gather", ["loop.every_start", "loop.patches"], ["loop.start"], axis=2),
-        node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
+        *_first_m(model, constants),
         node("Shape", ["start"], ["loop.start_shape"]),
         node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
         *_first_z(config, constants),
@@ -223,6 +223,18 @@ def _loop(one: Any, config: TaggerConfig, iterations: int) -> Any:
     return onnx.helper.make_model(
         graph, opset_imports=list(one.opset_import), ir_version=one.ir_version, functions=list(one.functions)
     )
+
+
+def _first_m(model: Tagger, constants: dict[str, Array]) -> list[Any]:
+    """The first masks, mixed where positions start correlated."""
+    node = _onnx().helper.make_node
+    if not model.config.start_correlated:
+        return [node("Softmax", ["loop.start"], ["loop.first_m"], axis=1)]
+    constants["loop.factor"] = model.start_factor.detach().cpu().numpy()
+    return [
+        node("MatMul", ["loop.start", "loop.factor"], ["loop.mixed_start"]),
+        node("Softmax", ["loop.mixed_start"], ["loop.first_m"], axis=1),
+    ]
 
 
 def _first_z(config: TaggerConfig, constants: dict[str, Array]) -> list[Any]:

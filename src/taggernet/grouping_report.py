@@ -30,6 +30,8 @@ IN_USE = 0.02
 """Share of the elements from which on a group counts as used."""
 ALIKE = 0.6
 """Mean AMI of different scenes' labels from which on a split says nothing about a scene."""
+MOST_VALUES = 1_000_000
+"""Of which quantiles are taken."""
 TWO = 1.5
 """Groups used in a scene, on average, below which one group takes everything."""
 
@@ -48,13 +50,18 @@ class GroupingReport:
     elsewhere: list[float] = field(default_factory=list)
     """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
     reproduced: list[float] = field(default_factory=list)
-    """Mean AMI of the labels of models that only differ in their first weights: low where chance made the groups."""
+    """Mean AMI of the labels of models that only differ in their first weights: low where chance made the groups. Of
+    real scenes only what differs from the mean by a standard deviation counts: silence may belong to anybody."""
+    by_value: list[float] = field(default_factory=list)
+    """Real scenes with twins: mean AMI of the labels with K classes of values, from low to high; 1: values tell all."""
+    correlated: bool = False
+    """Whether masks start as the data are correlated: then one cut for all scenes is what the data say."""
 
     @property
     def formed(self) -> list[bool]:
         """Whether groups formed, by seed."""
         return [
-            c >= DECIDED and a >= AGREED and u >= TWO and e < ALIKE
+            c >= DECIDED and a >= AGREED and u >= TWO and (e < ALIKE or self.correlated)
             for c, a, u, e in zip(self.confidence, self.agreement, self.used, self._elsewhere, strict=True)
         ]
 
@@ -64,13 +71,20 @@ class GroupingReport:
 
     @property
     def score(self) -> list[float]:
-        """How well groups formed, by seed, 0 to 1: decided, the same from every start (and for other first weights,
-        where that is known), and not alike in all scenes."""
-        agreed = [min(pair) for pair in zip(self.agreement, self.reproduced or self.agreement, strict=True)]
-        return [
-            min(1.0, max(0.0, a - max(0.0, e)) * c * min(1.0, max(0.0, u - 1)))
-            for a, c, u, e in zip(agreed, self.confidence, self.used, self._elsewhere, strict=True)
-        ]
+        """How well groups formed, by seed, 0 to 1: decided, the same from every start, and not alike in all scenes.
+
+        Where other first weights are known: the same for them, which includes both. Groups that single values tell then
+        count half: they are easy to find again, whether objects have levels of their own or not. And decided counts
+        less, as masks become so while training goes on.
+        """
+        divided = [min(1.0, max(0.0, used - 1)) for used in self.used]
+        if self.reproduced:
+            told = [max(0.0, value) for value in self.by_value or [0.0] * len(self.used)]
+            parts = zip(self.reproduced, self.confidence, divided, told, strict=True)
+            return [max(0.0, r) * c**0.5 * d * (1 - v / 2) for r, c, d, v in parts]
+        alike = [0.0 if self.correlated else max(0.0, e) for e in self._elsewhere]
+        parts = zip(self.agreement, self.confidence, divided, alike, strict=True)
+        return [min(1.0, max(0.0, a - e) * c * d) for a, c, d, e in parts]
 
     def __str__(self) -> str:
         """One line: the verdict, the numbers (means over the seeds), and advice where groups did not form."""
@@ -82,6 +96,8 @@ class GroupingReport:
             f"confidence {fmean(self.confidence):.2f}, agreement of random starts {fmean(self.agreement):.2f}, "
             f"{fmean(self.used):.1f} of {self.groups} groups used"
         )
+        if formed and fmean(self._elsewhere) >= ALIKE:
+            numbers += ", the same in all scenes"
         return f"{verdict} ({numbers}){'' if formed == seeds else ': ' + self._advice()}"
 
     def _advice(self) -> str:
@@ -139,6 +155,9 @@ def grouping_report(
     by_position = torch.unflatten(x, -1, (-1, model.config.channels))
     counted = (by_position != 0).any(-1) if model.config.kind == "binary" else torch.ones(by_position.shape[:2]) > 0
     counted = counted.to(device)
+    real = model.config.kind == "real"
+    seen = torch.unflatten(model.inputs(x.to(device)), -1, (-1, model.config.channels))
+    loud = _loud(seen) if real else counted
     confidence, labels = [], []
     for number in range(starts):
         key = Key.of([number] * seeds, device).fold("grouping report")
@@ -155,8 +174,23 @@ def grouping_report(
         [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
         [_elsewhere(labels[0][s], counted) for s in range(seeds)],
-        [_reproduced(labels[0], s, twins, counted) for s in range(seeds)] if twins > 1 else [],
+        [_reproduced(labels[0], s, twins, loud) for s in range(seeds)] if twins > 1 else [],
+        [_by_value(labels[0][s], seen, groups) for s in range(seeds)] if twins > 1 and real else [],
+        model.config.start_correlated,
     )
+
+
+def _loud(x: Float[Tensor, "n P C"]) -> Shaped[Tensor, "n P"]:
+    """The positions that differ from their mean by a standard deviation of all of x, in any channel."""
+    from_mean = x - x.mean(0)
+    return (from_mean.abs() >= from_mean.std()).any(-1)
+
+
+def _by_value(labels: Int[Tensor, "n P"], x: Float[Tensor, "n P C"], groups: int) -> float:
+    """Mean AMI of a model's labels with K equally large classes of values, the mean over the channels."""
+    value = x.mean(-1)
+    borders = torch.quantile(value.flatten()[:MOST_VALUES], torch.arange(1, groups, device=x.device) / groups)
+    return agreements(torch.bucketize(value, borders) + 1, labels)["ami"].mean().item()
 
 
 def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"]) -> float:
@@ -165,17 +199,22 @@ def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"])
 
 
 def _reproduced(labels: Int[Tensor, "S n P"], model: int, twins: int, counted: Shaped[Tensor, "n P"]) -> float:
-    """Mean AMI of a model's labels with those of its twins."""
-    first = model // twins * twins
-    return fmean(_agreement([labels[model], labels[s]], counted) for s in range(first, first + twins) if s != model)
+    """Mean AMI of a model's labels with those of its twins, over the scenes where it divides what counts."""
+    own, first = (labels[model] + 1) * counted, model // twins * twins
+    found = [agreements(own, labels[s])["ami"][_several(own)] for s in range(first, first + twins) if s != model]
+    return fmean(ami.mean().item() if len(ami) else 0.0 for ami in found)
 
 
 def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:
     """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups."""
     both = (labels + 1) * counted * counted.roll(1, 0)
-    several = both.amax(1) != both.where(both > 0, both.amax()).amin(1)
-    found = agreements(both, labels.roll(1, 0))["ami"][several & (both > 0).any(1)]
+    found = agreements(both, labels.roll(1, 0))["ami"][_several(both)]
     return found.mean().item() if len(found) else 0.0
+
+
+def _several(labels: Int[Tensor, "n P"]) -> Shaped[Tensor, " n"]:
+    """Whether a scene has two labels or more; 0 is none."""
+    return (labels.amax(1) != labels.where(labels > 0, labels.amax()).amin(1)) & (labels > 0).any(1)
 
 
 def _used(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"], groups: int) -> float:

@@ -74,6 +74,9 @@ class Tagger(nn.Module):
         self.register_buffer("element_units", each, persistent=False)
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
+        if config.start_correlated:
+            # Set from the data when training begins, and kept with the weights; nothing trains it.
+            self.start_factor = nn.Parameter(torch.eye(config.positions))
 
     @property
     def units(self) -> Units:
@@ -105,7 +108,8 @@ class Tagger(nn.Module):
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
-        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches)
+        factor = self.start_factor.detach() if config.start_correlated else None
+        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches, factor)
 
     def iterate(
         self,

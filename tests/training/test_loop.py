@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from own_files import sensors, short, write
 
 import taggernet as tn
 from taggernet.recipes import recipe
-from taggernet.training import Run, loop
+from taggernet.tag.start import correlated_masks
+from taggernet.training import Run, datasets, loop
 from taggernet.training.auto_config import config_for
 from taggernet.training.loop import train_to_end
 
@@ -62,3 +64,23 @@ def test_recipes_and_layernorm_are_not_frozen(norm: Any, tmp_path: Path) -> None
     run = tn.train(replace(config, model=replace(config.model, norm=norm)))
     assert run.finished
     assert not run.model().config.frozen_iterations
+
+
+@pytest.mark.parametrize("resident", [0, 2048])
+def test_masks_start_as_the_data_are_correlated(resident: int, tmp_path: Path) -> None:
+    """The factor is that of the training scenes for every seed, is not trained, and is saved and resumed with a run."""
+    arrays = sensors()
+    config = replace(short(config_for(write(tmp_path / "my.npy", arrays))), seeds=2)
+    model = replace(config.model, start_correlated=True, norm="layer")
+    config = replace(config, model=model, runtime=replace(config.runtime, resident=resident))
+    x = arrays["x"][datasets.own_rows(config.data, "train").rows]
+    wanted = correlated_masks(torch.from_numpy(x.reshape(len(x), 10, 1)))
+    assert (wanted - wanted.diagonal().diag()).abs().max() > 0.1
+    longer = replace(config, optimiser=replace(config.optimiser, updates=8))
+    for run in (tn.train(config, tmp_path / "run"), tn.train(longer, tmp_path / "run")):
+        for factor in run.weights["start_factor"]:
+            torch.testing.assert_close(factor, wanted, rtol=1e-4, atol=1e-4)
+    loaded = tn.Tagger.from_pretrained(tmp_path / "run" / "seed-1")
+    plain = tn.Tagger(replace(loaded.config, start_correlated=False))
+    mixed, random = (one.group(arrays["x"], 2).history[0].m_pre for one in (loaded, plain))
+    torch.testing.assert_close(mixed, random @ loaded.start_factor.detach())

@@ -61,7 +61,7 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
 def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float, float], first: int) -> None:
     _, config = own("real")
     settings = [config, replace(config, model=replace(config.model, noise=0.7))]
-    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, {}) for c, score in zip(settings, scores, strict=True)]
+    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, score in zip(settings, scores, strict=True)]
     assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
 
 
@@ -71,8 +71,11 @@ def test_what_was_asked_for_is_not_varied() -> None:
     tried = tune.candidates(asked, default=config)
     assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
     assert [(c.model.masks, c.model.levels > 0) for c in tried] == [
-        ("mapping", False), ("posterior", False), ("posterior", True),
+        ("mapping", False), ("posterior", False), ("posterior", True), ("posterior", False),
     ]  # fmt: skip
+    assert [c.model.start_correlated for c in tried] == [False, False, False, True]
+    large = replace(config, model=replace(config.model, shape=(tune.MOST_CORRELATED + 1,), offsets=(), scales=()))
+    assert not any(c.model.start_correlated for c in tune.candidates(large)), "a matrix of all pairs would be large"
 
 
 def test_a_group_less_is_tried_for_binary_scenes_unless_k_was_asked_for() -> None:
@@ -93,10 +96,10 @@ def test_the_command_tunes_once_and_resumes(
     words = ["train", str(path), "--out", str(run), "--batch", "8", "--device", "cpu", "--no-progress"]
     assert main([*words, "--updates", "10", "--widths", "12", "6"]) == 0
     shown = capsys.readouterr().out
-    assert "tuning: 5 settings, 2 updates each" in shown
+    assert "tuning: 6 settings, 2 updates each" in shown
     assert "chosen: " in shown
     rows: list[dict[str, Any]] = json.loads((run / "tuning.json").read_text())
-    assert [row["chosen"] for row in rows] == [True, False, False, False, False]
+    assert [row["chosen"] for row in rows] == [True, False, False, False, False, False]
     model = json.loads((run / "config.json").read_text())["model"]
     assert {name: model[name] for name in tune.OF_MODEL} == {name: rows[0][name] for name in tune.OF_MODEL}
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0

@@ -25,8 +25,8 @@ OF_OBJECTS = ("shapes", "tetrominoes", "sprites")
 BUILT_IN = ("shapes", *DIGITS, "tetrominoes", "sprites")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
-FREEZE_ON = 2_000
-"""Training scenes on which statistics are frozen, at most."""
+FREEZE_ON, START_FROM = 2_000, 5_000
+"""Training scenes on which statistics are frozen, and whose correlations masks start with, at most."""
 
 
 def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
@@ -80,7 +80,17 @@ def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | Non
     """Training scenes for the statistics of a BatchNorm model of a user's data; recipes keep those of the batch."""
     if config.data.name in BUILT_IN or config.model.norm != "batch" or len(train) < 2:
         return None
-    index = np.linspace(0, len(train) - 1, min(len(train), FREEZE_ON)).astype(np.int64)
+    return _spread_out(config, train, FREEZE_ON)
+
+
+def scenes_to_start_from(config: Config, train: Scenes | LazyRows) -> Array | None:
+    """Training scenes for masks that start correlated, where the model has them."""
+    return _spread_out(config, train, START_FROM) if config.model.start_correlated else None
+
+
+def _spread_out(config: Config, train: Scenes | LazyRows, most: int) -> Array:
+    """At most so many training scenes, from everywhere in the data."""
+    index = np.linspace(0, len(train) - 1, min(len(train), most)).astype(np.int64)
     if not isinstance(train, LazyRows):
         return train.x[index]
     x = train.take(index).reshape(len(index), config.model.positions, -1)

@@ -15,6 +15,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from taggernet.arrays import Array
 from taggernet.config.run import Config, differing_fields, from_json
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
@@ -134,12 +135,12 @@ class _Training(UpdateLoop):
         """The last on validation."""
         self.report: GroupingReport | None = None
         self.patience = Patience(config.optimiser.patience)
-        self.state, unlogged, done_early = self._state(start)
-        same_start(self.state.step, ranks, device)
         with spent.on("data"):
             train_scenes = datasets.training_set(config, scenes)
             self.valid = datasets.load_split(config.data, "valid", scenes)
             self.freeze_on = datasets.scenes_to_freeze_on(config, train_scenes)
+        self.state, unlogged, done_early = self._state(start, datasets.scenes_to_start_from(config, train_scenes))
+        same_start(self.state.step, ranks, device)
         part = Part.of(config.optimiser.batch, ranks.rank, ranks.size)
         source = datasets.source(config, device, self.seeds, part, train_scenes)
         update = update_for(config, source, self.state, device, part, shared_statistics=ranks.size > 1)
@@ -153,7 +154,7 @@ class _Training(UpdateLoop):
         words = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''} of {config.recipe} on {describe(device)}"
         self.console.print(f"training {words}, products in {products_in_words(update.half, device)}")
 
-    def _state(self, start: dict[str, Tensor] | None) -> tuple[TrainState, list[Tensor], bool]:
+    def _state(self, start: dict[str, Tensor] | None, scenes: Array | None) -> tuple[TrainState, list[Tensor], bool]:
         """Where to begin, the costs that a checkpoint had not logged yet, and whether it was done early."""
         config = self.config
         if self.path is not None:
@@ -166,7 +167,7 @@ class _Training(UpdateLoop):
                     done_early, self.patience.since = False, state.step  # made longer: patience begins anew
                 self.console.print(f"continuing {self.path} after update {state.step}")
                 return state, [torch.tensor(record["unlogged"])] if record.get("unlogged") else [], done_early
-        weights = initial_weights(config.model, self.seeds, self.device)
+        weights = initial_weights(config.model, self.seeds, self.device, scenes)
         if start is not None or config.start_from:
             weights = carry_over(weights, start_weights(config, self.device) if start is None else start)
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0), [], False

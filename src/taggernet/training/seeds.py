@@ -8,14 +8,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from taggernet.arrays import Array
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
+from taggernet.tag.start import correlated_masks
 from taggernet.tagger import Tagger, TaggerConfig
 
 
-def initial_weights(config: TaggerConfig, seeds: list[int], device: torch.device | str) -> dict[str, Tensor]:
-    """The weights at which training of these seeds starts."""
-    return draw_weights(Tagger(config), seeds, device)
+def initial_weights(
+    config: TaggerConfig, seeds: list[int], device: torch.device | str, scenes: Array | None = None
+) -> dict[str, Tensor]:
+    """The weights at which training of these seeds starts; ``scenes`` (n, ...) are for masks that start correlated."""
+    weights = draw_weights(Tagger(config), seeds, device)
+    if config.start_correlated and scenes is not None:
+        x = torch.from_numpy(scenes.reshape(len(scenes), config.positions, config.channels))
+        weights["start_factor"] = correlated_masks(x).to(device).repeat(len(seeds), 1, 1)
+    return weights
 
 
 def draw_weights(model: nn.Module, seeds: list[int], device: torch.device | str) -> dict[str, Tensor]:

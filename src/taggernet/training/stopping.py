@@ -7,7 +7,7 @@ stopped early.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -17,6 +17,8 @@ COST = 0.01
 """Least progress of the cost that counts, as a share of all its progress so far."""
 AGREEMENT = 0.01
 """Least progress of the agreement that counts."""
+NUMBERS = ("confidence", "agreement", "used", "elsewhere")
+"""Of a grouping report, in a record."""
 
 
 @dataclass
@@ -34,8 +36,11 @@ class Patience:
         """Cost (S, T) and numbers of the grouping report (S,) of one evaluation."""
         self.costs.append(fmean(of_seed[-1] for of_seed in cost))
         self.agreements.append(fmean(grouping["agreement"]))
-        of_all = {name: [fmean(values)] for name, values in grouping.items() if values}
-        self.formed = GroupingReport(0, **of_all).formed[0]
+        confidence, agreement, used, elsewhere = (
+            [fmean(grouping[name])] if grouping.get(name) else []  # earlier versions did not look elsewhere
+            for name in NUMBERS
+        )
+        self.formed = GroupingReport(0, confidence, agreement, used, elsewhere).formed[0]
 
     def see_again(self, records: Iterable[dict[str, Any]]) -> None:
         """The evaluations in the records of a run that is resumed."""
@@ -57,7 +62,7 @@ class Patience:
 
 def numbers(report: GroupingReport) -> dict[str, list[float]]:
     """What a record keeps of a grouping report."""
-    return {name: values for name, values in asdict(report).items() if name not in ("groups", "reproduced")}
+    return {name: getattr(report, name) for name in NUMBERS}
 
 
 def duration(seconds: float) -> str:

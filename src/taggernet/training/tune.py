@@ -45,14 +45,16 @@ UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
 """Of each setting: validation scenes and random starts that it is judged by, and first weights."""
 LEVELS, RESIDUAL = 1.0, 0.3
 """Real: the values of these two fields that are tried, together and with posterior masks."""
+MOST_CORRELATED = 1_024
+"""Positions up to which masks that start correlated are tried: they need a matrix of all pairs."""
 FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
 MARGIN = 0.15
 """The default is only left for a score that is higher by this much: after a short training, scores are rough."""
 FILE = "tuning.json"
-OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual")
+OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start_correlated")
 """Fields of the model in which candidates differ, beside K."""
-JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced")
+JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Trial:
     used: float
     elsewhere: float
     reproduced: float
-    """As in ``GroupingReport``, the mean over the first weights."""
+    by_value: float
+    """As in ``GroupingReport``, the mean over the first weights; 0 where it does not say."""
     weights: dict[str, Tensor]
     """(twins, ...), after the short training."""
 
@@ -83,6 +86,8 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
             posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, posterior | {"noise": 2 * model.noise},
             {"noise": 2 * model.noise}, posterior | {"widths": wider},
         ]  # fmt: skip
+        if model.positions <= MOST_CORRELATED:
+            tried.append(posterior | {"start_correlated": True})
     else:
         other: NormKind = "layer" if model.norm == "batch" else "batch"
         tried = [{"groups": less}, {"norm": other}, {"widths": wider}]
@@ -180,7 +185,9 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
         best = json.loads(path.read_text("utf-8"))[0]
         chosen = {name: best[name] for name in ("noise", "norm")} | {"widths": tuple(best["widths"])}
         # Earlier versions had no more than these.
-        chosen |= {name: best[name] for name in ("masks", "levels", "residual", "groups") if name in best}
+        chosen |= {
+            name: best[name] for name in ("masks", "levels", "residual", "start_correlated", "groups") if name in best
+        }
         return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
@@ -206,7 +213,7 @@ class Stack(UpdateLoop):
         noise = column([one.model.noise for one in settings])
         self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
         self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
-        weights = initial_weights(config.model, seeds, device)
+        weights = initial_weights(config.model, seeds, device, datasets.scenes_to_start_from(config, train))
         weights["w"] = by_seed(column([math.sinh(math.log(one.model.v_start)) for one in settings]), weights["w"])
         adam = replace(config.optimiser, updates=updates, warmup=updates // 40)
         part = Part.of(adam.batch)
@@ -239,7 +246,7 @@ class Stack(UpdateLoop):
 
         def trial(first: int) -> Trial:
             models = slice(first, first + TWINS)
-            numbers = {name: fmean(getattr(report, name)[models]) for name in JUDGED}
+            numbers = {name: fmean(getattr(report, name)[models] or [0.0]) for name in JUDGED}
             return Trial(self.settings[first], **numbers, weights={n: w[models].detach() for n, w in weights.items()})
 
         return [trial(first) for first in range(0, len(self.settings), TWINS)]
