@@ -78,6 +78,15 @@ def test_what_was_asked_for_is_not_varied() -> None:
     assert not any(c.model.start_correlated for c in tune.candidates(large)), "a matrix of all pairs would be large"
 
 
+def test_wider_networks_are_tried_for_binary_scenes() -> None:
+    """Twice and four times, the widest also with correlated starts; four times only if that is no giant."""
+    _, config = own("binary")
+    for first, times in ((100, {1, 2, 4}), (200, {1, 2})):
+        tried = tune.candidates(replace(config, model=replace(config.model, widths=(first, first // 2))))
+        assert {c.model.widths[0] // first for c in tried} == times
+        assert {c.model.widths[0] // first for c in tried if c.model.start_correlated} == {max(times)}
+
+
 def test_a_group_less_is_tried_for_binary_scenes_unless_k_was_asked_for() -> None:
     _, config = own("binary")
     config = replace(config, groups=4, test_groups=4)

@@ -45,6 +45,8 @@ UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
 """Of each setting: validation scenes and random starts that it is judged by, and first weights."""
 LEVELS, RESIDUAL = 1.0, 0.3
 """Real: the values of these two fields that are tried, together and with posterior masks."""
+WIDEST = 512
+"""Width up to which four times the default is tried on binary scenes."""
 MOST_CORRELATED = 1_024
 """Positions up to which masks that start correlated are tried: they need a matrix of all pairs."""
 FEWEST = 20
@@ -78,21 +80,24 @@ class Trial:
 def candidates(config: Config, default: Config | None = None) -> list[Config]:
     """The configuration first, then others around it. What differs from the ``default`` was asked for and stays."""
     model, default = config.model, default or config
-    wider, less = tuple(2 * width for width in model.widths), max(2, config.groups - 1)
+    wider, widest = (tuple(times * width for width in model.widths) for times in (2, 4))
+    widest, less = widest if widest[0] <= WIDEST else wider, max(2, config.groups - 1)
+    posterior: dict[str, Any] = {"masks": "posterior"}
+    correlated = posterior | ({"start_correlated": True} if model.positions <= MOST_CORRELATED else {})
     tried: list[dict[str, Any]]
     if model.kind == "real":
-        posterior = {"masks": "posterior"}
         tried = [
             posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, posterior | {"noise": 2 * model.noise},
-            {"noise": 2 * model.noise}, posterior | {"widths": wider},
+            {"noise": 2 * model.noise}, posterior | {"widths": wider}, correlated,
         ]  # fmt: skip
-        if model.positions <= MOST_CORRELATED:
-            tried.append(posterior | {"start_correlated": True})
+    elif model.kind == "binary":
+        tried = [
+            {"groups": less}, {"noise": 0.5 * model.noise}, {"widths": wider}, {"widths": widest},
+            correlated | {"widths": widest},
+        ]  # fmt: skip
     else:
         other: NormKind = "layer" if model.norm == "batch" else "batch"
         tried = [{"groups": less}, {"norm": other}, {"widths": wider}]
-        if model.kind == "binary":
-            tried += [{"noise": share * model.noise} for share in (0.5, 1.5)]
     found = [config]
     for changes in tried:
         if all(_is_free(name, config, default) for name in changes):
