@@ -84,7 +84,7 @@ BROKEN = """async ([change]) => {
   if (change === 'unfrozen') card.model.norm = 'batch'
   if (change === 'colours') card.model.channels = 3
   if (change === 'another mapping') card.model.mapping = 'transformer'
-  if (change === 'another decoder') card.model.decoder = 'broadcast'
+  if (change === 'another decoder') card.model.decoder = 'wavelets'
   if (change === 'groups that talk') card.model.group_attention = 8
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
@@ -100,7 +100,7 @@ SENTENCES = {
     "colours": "its card says",
     "groups that talk": "has no mapping.ladder.attention",
     "another mapping": "knows ladder and conv",
-    "another decoder": "knows mirror",
+    "another decoder": "knows mirror and broadcast",
     "too large": "at most 128 a side",
 }
 

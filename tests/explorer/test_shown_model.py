@@ -103,12 +103,6 @@ def test_what_is_no_picture_is_one_sentence(shape: tuple[int, ...]) -> None:
         shown_model(Tagger(replace(SMALL, shape=shape)))
 
 
-def test_a_decoder_that_the_page_does_not_know_is_one_sentence() -> None:
-    config = replace(SMALL, mapping="conv", conv_channels=(4, 6), lateral=False, decoder="broadcast")
-    with pytest.raises(ValueError, match="decoder='broadcast': the page draws decoder='mirror' alone"):
-        shown_model(Tagger(config))
-
-
 def test_a_card_says_which_sprites_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a shipped model of sprites would be listed, with scenes like those it was trained on."""
     config = tn.recipe("sprites-one-colour")

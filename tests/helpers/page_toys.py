@@ -53,6 +53,10 @@ TOYS = {
         shape=(9, 8), channels=3, widths=(30, 10), norm="layer", mapping="conv", conv_channels=(6, 9), top="relu",
         lateral=False,
     ),
+    "conv-broadcast": TaggerConfig(
+        shape=(9, 14), channels=3, widths=(30, 10), heads="plain", mapping="conv", conv_channels=(6, 9), patch=2,
+        top="relu", lateral=False, decoder="broadcast", start_patch=3,
+    ),
     "code-batch": TaggerConfig(shape=(6, 9), kind="real", widths=(30, 10), lateral=False, v_start=0.3),
     "conv-grey-head": TaggerConfig(
         shape=(6, 5), kind="real", widths=(20, 10), mapping="conv", conv_channels=(6,), classes=2, class_widths=(8,),
@@ -68,7 +72,7 @@ TOYS = {
     ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
-with and without lateral connections, groups that talk, variants of the loop."""
+with and without lateral connections, both decoders, groups that talk, variants of the loop."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

@@ -86,8 +86,6 @@ def check_pictures(config: TaggerConfig) -> None:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
-    if config.decoder != "mirror":
-        raise ValueError(f"the model has decoder={config.decoder!r}: the page draws decoder='mirror' alone so far")
 
 
 def as_tensors(**arrays: Array) -> bytes:

@@ -11,6 +11,7 @@
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
+import { WAVES } from './broadcast.js'
 import { levelSizes, SIDE } from './conv.js'
 import { hasNormalisedHeads, ladderWidths } from './layers.js'
 
@@ -41,8 +42,8 @@ export function readCard(content, source) {
   if (!['ladder', 'conv'].includes(config.mapping)) {
     throw new Error(`the model has mapping ${config.mapping}: this page knows ladder and conv; a newer one may know more`)
   }
-  if (config.decoder !== 'mirror') {
-    throw new Error(`the model has decoder ${config.decoder}: this page knows mirror; a newer one may know more`)
+  if (!['mirror', 'broadcast'].includes(config.decoder)) {
+    throw new Error(`the model has decoder ${config.decoder}: this page knows mirror and broadcast; a newer one may know more`)
   }
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')
@@ -103,27 +104,28 @@ function combinatorShape(config, name, width, shapes) {
 
 /** @param {ModelConfig} config @param {number[]} widths @param {Map<string, number[]>} shapes @param {[string, number][]} norms */
 function ladderShapes(config, widths, shapes, norms) {
+  const ladder = config.decoder === 'broadcast' ? 'ladder.ladder' : 'ladder'
   const last = widths[widths.length - 1]
   widths.forEach((width, level) => {
-    combinatorShape(config, `mapping.ladder.combine.${level}`, width, shapes)
-    norms.push([`ladder.norms_down.${level}`, width])
+    combinatorShape(config, `mapping.${ladder}.combine.${level}`, width, shapes)
+    norms.push([`${ladder}.norms_down.${level}`, width])
     if (level === 0) return
-    shapes.set(`mapping.ladder.encoder.${level - 1}.weight`, [widths[level - 1], width])
-    shapes.set(`mapping.ladder.decoder.${level - 1}.weight`, [width, widths[level - 1]])
-    shapes.set(`mapping.ladder.bias.${level - 1}`, [1, width])
-    norms.push([`ladder.norms_up.${level - 1}`, width])
+    shapes.set(`mapping.${ladder}.encoder.${level - 1}.weight`, [widths[level - 1], width])
+    shapes.set(`mapping.${ladder}.decoder.${level - 1}.weight`, [width, widths[level - 1]])
+    shapes.set(`mapping.${ladder}.bias.${level - 1}`, [1, width])
+    norms.push([`${ladder}.norms_up.${level - 1}`, width])
   })
-  if (config.top === 'softmax' || (config.classes > 0 && !config.class_widths.length)) shapes.set('mapping.ladder.top_scale', [1, last])
+  if (config.top === 'softmax' || (config.classes > 0 && !config.class_widths.length)) shapes.set(`mapping.${ladder}.top_scale`, [1, last])
   if (config.group_attention) {
-    for (const part of ['query', 'key']) shapes.set(`mapping.ladder.attention.${part}.weight`, [last, config.group_attention])
-    shapes.set('mapping.ladder.attention.value.weight', [last, last])
-    shapes.set('mapping.ladder.attention.gate', [1, last])
+    for (const part of ['query', 'key']) shapes.set(`mapping.${ladder}.attention.${part}.weight`, [last, config.group_attention])
+    shapes.set(`mapping.${ladder}.attention.value.weight`, [last, last])
+    shapes.set(`mapping.${ladder}.attention.gate`, [1, last])
   }
 }
 
 /** Those of the convolutions. @param {ModelConfig} config @param {Map<string, number[]>} shapes @param {[string, number][]} norms @returns {number[]} the widths of the Ladder on top */
 function convShapes(config, shapes, norms) {
-  const { channels, patch, conv_channels: levels } = config
+  const { channels, patch, conv_channels: levels } = config, broadcast = config.decoder === 'broadcast'
   const kernel = (/** @type {string} */ name, /** @type {number} */ inputs, /** @type {number} */ outputs) =>
     shapes.set(`mapping.${name}.weight`, [outputs, inputs, SIDE, SIDE])
   levels.forEach((width, level) => {
@@ -131,11 +133,19 @@ function convShapes(config, shapes, norms) {
     shapes.set(`mapping.bias.${level}`, [1, width])
     norms.push([`norms_up.${level}`, width])
     if (level === levels.length - 1) return
-    kernel(`down.${level}`, levels[level + 1], 4 * width)
+    kernel(`down.${level}`, levels[level + 1], broadcast ? width : 4 * width)
     combinatorShape(config, `mapping.combine.${level}`, width, shapes)
     norms.push([`norms_down.${level}`, width])
   })
-  kernel('out', levels[0], patch ** 2 * (channels + 1))
-  const [height, width] = levelSizes(config)[levels.length - 1]
-  return [height * width * levels[levels.length - 1], ...ladderWidths(config)]
+  kernel('out', levels[0], (broadcast ? 1 : patch ** 2) * (channels + 1))
+  const [height, width] = levelSizes(config)[levels.length - 1], last = levels[levels.length - 1]
+  const coarsest = height * width * last, widths = ladderWidths(config)
+  if (!broadcast) return [coarsest, ...widths]
+  shapes.set('mapping.ladder.W_h.weight', [coarsest, widths[0]])
+  shapes.set('mapping.ladder.bias_h', [1, widths[0]])
+  shapes.set('mapping.ladder.W_u.weight', [widths[0], last])
+  shapes.set('mapping.ladder.W_c.weight', [2 * WAVES, last])
+  shapes.set('mapping.ladder.bias', [1, last])
+  norms.push(['ladder.norm_h', widths[0]])
+  return widths
 }

@@ -6,6 +6,7 @@
  * @typedef {import('./layers.js').Layers} Layers
  * @typedef {{data: Float32Array, height: number, width: number, features: number}} Images
  */
+import { broadcastFor, enlarged } from './broadcast.js'
 import { classHeadFor, ladderFor } from './ladder.js'
 import { combinatorFor, hasNormalisedHeads, ladderWidths, rectify } from './layers.js'
 
@@ -103,7 +104,10 @@ export function convMapping(config, layers) {
   const { of } = layers, { shape: [height, width], channels, patch, conv_channels: levels } = config
   const positions = height * width, elements = positions * channels
   const sizes = levelSizes(config), combine = combinatorFor(config, of)
-  const ladder = ladderFor(config, layers, 1 + ladderWidths(config).length)
+  const broadcast = config.decoder === 'broadcast', [coarseHeight, coarseWidth] = sizes[levels.length - 1]
+  const ladder = broadcast
+    ? broadcastFor(config, layers, coarseHeight, coarseWidth)
+    : ladderFor(config, layers, 1 + ladderWidths(config).length)
   const classHead = classHeadFor(config, layers, elements, positions)
   /** BatchNorm: every position is a row; LayerNorm: the whole image is one. */
   const norm = (/** @type {string} */ name, /** @type {Float32Array} */ x, /** @type {number} */ rows, /** @type {number} */ area, /** @type {number} */ iteration) =>
@@ -123,12 +127,18 @@ export function convMapping(config, layers) {
     images = { ...images, data: estimate }
     for (let level = levels.length - 2; level >= 0; level--) {
       const [h, w] = sizes[level]
-      const down = unfoldPatches(convolved(layers, `down.${level}`, images, rows), rows, 2, h, w)
+      const down = finer(`down.${level}`, images, rows, 2, h, w)
       const u = norm(`norms_down.${level}`, down.data, rows, h * w, iteration)
       images = { ...down, data: combine(`combine.${level}`, lateral[level], u) }
     }
-    const out = unfoldPatches(convolved(layers, 'out', images, rows), rows, patch, height, width)
+    const out = finer('out', images, rows, patch, height, width)
     return { ...heads(out.data, rows, iteration), top: classHead?.(features, rows, iteration) ?? top }
+  }
+
+  /** A convolution on the way down: every position becomes a patch, before it (broadcast) or after it. @param {string} name @param {Images} images @param {number} rows @param {number} side @param {number} h @param {number} w */
+  function finer(name, images, rows, side, h, w) {
+    if (broadcast) return convolved(layers, name, enlarged(images, rows, side, h, w), rows)
+    return unfoldPatches(convolved(layers, name, images, rows), rows, side, h, w)
   }
 
   /** [z, m, delta z, L(m)] as the features of an image's positions. @param {Float32Array} features @param {number} rows @returns {Images} */
