@@ -36,8 +36,8 @@ def ranks() -> str:
     """Does the score rank settings as AMI does? Over all trials, and within each kind."""
     found = [record.get("tagger", {}).get("trials", []) for record in records()]
     tried = [trials for trials in found if trials and "by_value" in trials[0]]  # earlier ones had another score
-    if not tried:
-        return ""
+    if len(tried) < 3:
+        return ""  # too few to say anything
     within = [_ranks(trials) for trials in tried]
     every = [trial for trials in tried for trial in trials]
     return (
