@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,11 @@ def test_what_a_model_was_trained_on(finished: Path, tmp_path: Path) -> None:
     assert run_of(seed) == finished
     assert data_of(seed) == CONFIG.data
     model = Tagger.load(seed)
-    cards = {"noted": {"data": {"name": "shapes", "objects": 4}}, "recipe": {"recipe": "shapes-permuted"}, "bare": {}}
+    cards: dict[str, dict[str, Any]] = {
+        "noted": {"data": {"name": "shapes", "objects": 4}},
+        "recipe": {"recipe": "shapes-permuted"},
+        "bare": {},
+    }
     for name, card in cards.items():
         model.save(tmp_path / name, card)
         assert run_of(tmp_path / name) is None
