@@ -29,13 +29,12 @@ import numpy as np
 import torch
 
 from taggernet.arrays import Array
-from taggernet.config.run import DataConfig, build
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_choice, check_count, check_integer
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.data.scenes import channels_last
 from taggernet.errors import cannot_write
 from taggernet.fileio import make_folder, read_json, write_durably, write_json
-from taggernet.model_io import WEIGHTS, read_card
+from taggernet.model_io import WEIGHTS
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping
@@ -45,7 +44,7 @@ from taggernet.training.datasets import permutation
 from taggernet.training.distributed import World, pick_device, wait_for_all, world
 from taggernet.training.interruptions import interruptions
 from taggernet.training.log import row_bar
-from taggernet.training.run_dir import lock_run, read_config
+from taggernet.training.run_dir import data_of, lock_run
 from taggernet.training.validation import check_scenes
 
 STARTS = 4
@@ -199,11 +198,8 @@ class Work:
 
 
 def _order(folder: Path, model: Tagger) -> Array | None:
-    """The permutation of the positions that a model was trained with, as its run says, or its card."""
-    told = read_card(folder).get("data")
-    data = build(DataConfig, told, folder) if told else None
-    if folder.name.startswith("seed-") and (folder.parent / "config.json").is_file():
-        data = read_config(folder.parent).data
+    """The permutation of the positions that a model was trained with."""
+    data = data_of(folder)
     return permutation(data, model.config.positions) if data and data.permuted else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from taggernet.config.run import DataConfig, build
+from taggernet.config.run import DataConfig
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.model_io import read_card
@@ -17,7 +17,7 @@ from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY, OF_OBJECTS, load_split
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
-from taggernet.training.run_dir import models_of, read_config
+from taggernet.training.run_dir import data_of, models_of, read_config, run_of
 from taggernet.training.validation import check_built_in, check_scenes
 
 
@@ -88,15 +88,12 @@ def _subject(name: str | os.PathLike[str]) -> _Subject:
             raise ValueError(f"{folder} holds no finished model: run 'taggernet train' on it until it ends")
         return _of_run(folder, models)
     model = locate(name)
-    if model.name.startswith("seed-") and (model.parent / "config.json").is_file():
-        return _of_run(model.parent, [model])
+    run = run_of(model)
+    if run is not None:
+        return _of_run(run, [model])
     card = read_card(model)
-    data = card.get("data")
-    return _Subject(
-        recipe=str(card.get("recipe") or card.get("name") or model.name),
-        models=[model],
-        data=None if data is None else build(DataConfig, data, model),
-    )
+    recipe = str(card.get("recipe") or card.get("name") or model.name)
+    return _Subject(recipe, [model], data_of(model))
 
 
 def _of_run(folder: Path, models: list[Path]) -> _Subject:

@@ -8,15 +8,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from toys import quiet, toy
 
 import taggernet
+from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
-from taggernet.training.run_dir import lock_run, models_of, read_config
+from taggernet.training.run_dir import data_of, lock_run, models_of, read_config, run_of
 
 CONFIG = toy("batch", "fixed", ema=0.9)
 
@@ -26,6 +28,26 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     train(CONFIG, folder)
     return folder
+
+
+def test_what_a_model_was_trained_on(finished: Path, tmp_path: Path) -> None:
+    seed = finished / "seed-0"
+    assert run_of(seed) == finished
+    assert data_of(seed) == CONFIG.data
+    model = Tagger.load(seed)
+    cards: dict[str, dict[str, Any]] = {
+        "noted": {"data": {"name": "shapes", "objects": 4}},
+        "recipe": {"recipe": "shapes-permuted"},
+        "bare": {},
+    }
+    for name, card in cards.items():
+        model.save(tmp_path / name, card)
+        assert run_of(tmp_path / name) is None
+    noted = data_of(tmp_path / "noted")
+    assert noted is not None
+    assert noted.objects == 4
+    assert data_of(tmp_path / "recipe") == recipe("shapes-permuted").data
+    assert data_of(tmp_path / "bare") is None
 
 
 def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Path) -> None:

@@ -19,17 +19,16 @@ from safetensors.torch import save
 from taggernet import data
 from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
-from taggernet.config.run import Config, DataConfig
+from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.data.sprites import MIN_SIZE
 from taggernet.data.tetrominoes import CANVAS
 from taggernet.data.textures import SIDE
-from taggernet.model_io import CARD, WEIGHTS, read_card, read_model_config
+from taggernet.model_io import CARD, WEIGHTS, read_model_config
 from taggernet.pretrained import SHIPPED, locate
-from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
-from taggernet.training.run_dir import read_config
+from taggernet.training.run_dir import data_of
 
 MAX_SIDE = 128
 """The longest side of a scene that the page shows."""
@@ -46,8 +45,6 @@ Content = bytes | Path
 World = Literal["shapes", "textures", "sprites", "tetrominoes", "own"]
 OBJECTS = {"shapes": 3, "textures": 2, "sprites": 5, "tetrominoes": 3, "own": 0}
 """Objects of a test scene where neither a run nor a card says it."""
-DATA_NOTED = ("name", "objects", "min_objects", "size", "style", "variant", "permuted", "seed")
-"""What is read of the data that a card notes."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +67,13 @@ def shown_model(model: Tagger | str | Path, scenes: Scenes | None = None) -> Sho
     """The model that a user named, or one clear sentence."""
     if isinstance(model, Tagger):
         check_pictures(model.config)
-        return _shown(model, None, "model", None, scenes)
+        return _shown(model, None, "model", scenes)
     folder = locate(model)
     config = read_model_config(folder)
     check_pictures(config)
-    run = _run_of(folder)
     name = folder.name if folder.parent == SHIPPED else str(model)
     tagger = Tagger.load(folder)  # a damaged file is found here, not in the browser
-    return _shown(tagger, folder, name, run, scenes)
+    return _shown(tagger, folder, name, scenes)
 
 
 def check_pictures(config: TaggerConfig) -> None:
@@ -93,8 +89,8 @@ def as_tensors(**arrays: Array) -> bytes:
     return save({name: torch.from_numpy(array).contiguous() for name, array in arrays.items()})
 
 
-def _shown(model: Tagger, folder: Path | None, name: str, run: Config | None, scenes: Scenes | None) -> ShownModel:
-    source = _data_of(folder, run)
+def _shown(model: Tagger, folder: Path | None, name: str, scenes: Scenes | None) -> ShownModel:
+    source = None if folder is None else data_of(folder)
     own = _own_scenes(source) if scenes is None else scenes
     if own is not None:
         _check_fit(own, model.config)
@@ -129,22 +125,6 @@ def _check_fit(scenes: Scenes, config: TaggerConfig) -> None:
         raise ValueError(
             f"the scenes are {scenes.kind}, but the model's inputs are {config.kind}: give scenes like those"
         )
-
-
-def _run_of(folder: Path) -> Config | None:
-    """The configuration of the run that a model lies in."""
-    return read_config(folder.parent) if (folder.parent / "config.json").is_file() else None
-
-
-def _data_of(folder: Path | None, run: Config | None) -> DataConfig | None:
-    """What the model was trained on: as its run says, or as the card of a model without one; None if neither does."""
-    if run is not None:
-        return run.data
-    card = {} if folder is None else read_card(folder)
-    noted, recipe = card.get("data"), card.get("recipe")
-    if isinstance(noted, dict) and noted.get("name") in BUILT_IN:
-        return replace(DataConfig(), **{name: noted[name] for name in DATA_NOTED if name in noted})
-    return RECIPES[recipe]().data if isinstance(recipe, str) and recipe in RECIPES else None
 
 
 def _world(config: TaggerConfig, source: DataConfig | None) -> World:

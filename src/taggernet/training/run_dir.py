@@ -14,9 +14,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from taggernet.config.run import Config, differing_fields, from_json, is_longer, to_json
+from taggernet.config.run import Config, DataConfig, build, differing_fields, from_json, is_longer, to_json
 from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
+from taggernet.model_io import read_card
+from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
@@ -121,3 +123,20 @@ def models_of(folder: Path) -> list[Path]:
     """The trained models of a run, in the order of their seeds."""
     found = [p for p in folder.glob("seed-*") if p.is_dir() and p.name.removeprefix("seed-").isdigit()]
     return sorted(found, key=lambda p: int(p.name.removeprefix("seed-")))
+
+
+def run_of(model: Path) -> Path | None:
+    """The folder of the run that a model is a seed of; None for a model that stands alone."""
+    return model.parent if model.name.startswith("seed-") and (model.parent / "config.json").is_file() else None
+
+
+def data_of(model: Path) -> DataConfig | None:
+    """What the model in a folder was trained on, as its run says, its card or its recipe; None where none does."""
+    run = run_of(model)
+    if run is not None:
+        return read_config(run).data
+    card = read_card(model)
+    if isinstance(card.get("data"), dict):
+        return build(DataConfig, card["data"], model)
+    recipe = card.get("recipe")
+    return RECIPES[recipe]().data if isinstance(recipe, str) and recipe in RECIPES else None
