@@ -8,7 +8,6 @@ Everything is measured on validation scenes, after every iteration. The record h
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 
+from paper.markdown import mean_sd
 from paper.quick import sized_config
 from paper.records import config_record, evaluate_run
 from taggernet.fileio import make_folder, write_json
@@ -51,9 +51,7 @@ def line(title: str, record: dict[str, Any]) -> str:
     """Mean and spread over the seeds after the last iteration."""
     words = [title]
     for metric, rows in record["valid"].items():
-        last = [row[-1] for row in rows]
-        spread = statistics.stdev(last) if len(last) > 1 else 0.0
-        words.append(f"{metric} {statistics.mean(last):.4f} ± {spread:.4f}")
+        words.append(f"{metric} {mean_sd([row[-1] for row in rows], 4)}")
     return "  ".join([*words, f"{record['training_seconds']:.0f} s of training"])
 
 

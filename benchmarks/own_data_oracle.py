@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from classical import ami
-from own_data_sets import _glyphs, _tone, make
+from own_data_sets import LETTERS, _glyphs, _needs, _tone, make
 from taggernet.arrays import Array
 from taggernet.fileio import write_json
 
@@ -29,10 +29,8 @@ SCENES = 300
 
 def baskets(x: Array) -> Array:
     """The three purposes with the highest likelihood; an item belongs to the first of them that it serves."""
-    fixed = np.random.default_rng(0)
-    table = np.zeros((12, 60), bool)
-    table[np.arange(12)[:, None], np.argsort(fixed.random((12, 60)), 1)[:, :10]] = True
-    triples = list(combinations(range(12), 3))
+    table = _needs()
+    triples = list(combinations(range(len(table)), 3))
     serving = np.stack([table[list(three)].sum(0) for three in triples])  # (A, N): how many of the three it serves
     bought = 1 - 0.98 * 0.2**serving
     likelihood = x @ np.log(bought).T + (1 - x) @ np.log(1 - bought).T
@@ -44,7 +42,7 @@ def baskets(x: Array) -> Array:
 def letters(x: Array, size: int = 18) -> Array:
     """The two letters whose union is the scene, or misses least of it."""
     atoms = []
-    for glyph in _glyphs("AEHKLNTVXZ", 12):
+    for glyph in _glyphs(LETTERS, 12):
         for top in range(size - glyph.shape[0] + 1):
             for left in range(size - glyph.shape[1] + 1):
                 atoms.append(np.zeros((size, size), bool))

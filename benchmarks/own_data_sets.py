@@ -27,6 +27,8 @@ SILENT = 0.35
 
 LEAST = 3
 """Elements that an object must own to be seen."""
+LETTERS = "AEHKLNTVXZ"
+"""Those that a scene shows two of."""
 
 
 class Kind(NamedTuple):
@@ -55,19 +57,24 @@ def bars(random: Random, n: int, size: int = 10) -> Scenes:
 
 def baskets(random: Random, n: int, items: int = 60, themes: int = 12) -> Scenes:
     """Items bought for three of twelve purposes; an item serves several, and a few are bought for none."""
-    fixed = np.random.default_rng(0)  # what a purpose needs is the same in every set
-    needs = np.argsort(fixed.random((themes, items)), 1)[:, :10]
-    table = np.zeros((themes, items), bool)
-    table[np.arange(themes)[:, None], needs] = True
+    table = _needs(items, themes)
     chosen = np.argsort(random.random((n, themes)), 1)[:, :3]
     parts = table[chosen] & (random.random((n, 3, items)) < 0.8)
     scenes = _binary(parts)
     return Scenes.of(scenes.x | (random.random((n, items)) < 0.02), scenes.groups, kind="binary")
 
 
+def _needs(items: int = 60, themes: int = 12) -> Array:
+    """Which items each purpose needs, (themes, items): the same in every set."""
+    needs = np.argsort(np.random.default_rng(0).random((themes, items)), 1)[:, :10]
+    table = np.zeros((themes, items), bool)
+    table[np.arange(themes)[:, None], needs] = True
+    return table
+
+
 def letters(random: Random, n: int, size: int = 18) -> Scenes:
     """Two letters of DejaVu Sans Bold that may overlap, of ten; black and white."""
-    glyphs = _glyphs("AEHKLNTVXZ", 12)
+    glyphs = _glyphs(LETTERS, 12)
     parts = np.zeros((n, 2, size, size), bool)
     which = np.argsort(random.random((n, len(glyphs))), 1)[:, :2]
     for k in range(2):

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from paper.generalisation import draw_shapes
+from paper.markdown import mean_sd
 from paper.records import Record, config_record
 from paper.removal import removal
 from taggernet.config.run import Config
+from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
 from taggernet.tagger import Tagger
 from taggernet.training.log import environment
@@ -53,28 +53,25 @@ def measured(run: Run, split: str, scenes: int) -> Record:
     """Cost and AMI of every seed for each number of objects and two K, and how many objects cannot be removed."""
     config = run.config
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
+    drawn = {objects: draw_shapes(config.data, scenes, 0, objects, split) for objects in OBJECTS}
     cells = [
-        _cell(model, run.weights, config, split, scenes, objects, groups)
-        for objects in OBJECTS
+        {"objects": objects, "groups": groups, **_last(model, run.weights, config, of_number, groups)}
+        for objects, of_number in drawn.items()
         for groups in (usual_groups(objects), SPARE)
     ]
-    three = draw_shapes(config.data, scenes, 0, 3, split)
     kept = [
-        removal(run.model(seed), three, usual_groups(3), config.test_iterations, batch=config.evaluation_batch)
+        removal(run.model(seed), drawn[3], usual_groups(3), config.test_iterations, batch=config.evaluation_batch)
         for seed in range(config.seeds)
     ]
     return {"cells": cells, "objects_kept": [found["objects_kept"] for found in kept]}
 
 
-def _cell(
-    model: Tagger, weights: dict[str, Tensor], config: Config, split: str, scenes: int, objects: int, groups: int
-) -> Record:
-    drawn = draw_shapes(config.data, scenes, 0, objects, split)
+def _last(model: Tagger, weights: dict[str, Tensor], config: Config, scenes: Scenes, groups: int) -> Record:
+    """Cost and AMI of every seed after the last iteration."""
     found = evaluate_weights(
-        model, weights, drawn, groups=groups, iterations=config.test_iterations, batch=config.evaluation_batch
+        model, weights, scenes, groups=groups, iterations=config.test_iterations, batch=config.evaluation_batch
     ).metrics()
-    last = {metric: [row[-1] for row in found[metric]] for metric in ("cost", "ami")}
-    return {"objects": objects, "groups": groups, **last}
+    return {metric: [row[-1] for row in found[metric]] for metric in ("cost", "ami")}
 
 
 def cell_of(record: Record, split: str, objects: int, groups: int) -> Record:
@@ -90,12 +87,7 @@ def summary_lines(record: Record) -> list[str]:
         words = []
         for groups in (usual_groups(objects), SPARE):
             cell = cell_of(record, split, objects, groups)
-            words.append(f"K = {groups}: {_spread(cell['ami'], 4)} ({_spread(cell['cost'], 4)})")
+            words.append(f"K = {groups}: {mean_sd(cell['ami'], 4)} ({mean_sd(cell['cost'], 4)})")
         lines.append(f"{objects} objects  " + "  ".join(words))
     kept = [100 * share for share in record[split]["objects_kept"]]
-    return [*lines, f"objects that keep half of their ink without their group: {_spread(kept, 1)} %"]
-
-
-def _spread(values: Sequence[float], digits: int) -> str:
-    sd = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.{digits}f} ± {sd:.{digits}f}"
+    return [*lines, f"objects that keep half of their ink without their group: {mean_sd(kept, 1)} %"]

@@ -91,8 +91,8 @@ class Tagger(nn.Module):
 
     @property
     def variant(self) -> Variant:
-        """How the loop departs from the paper's."""
-        return Variant(self.config.masks == "posterior", self.config.levels, self.config.residual)
+        """How a step departs from the paper's."""
+        return Variant(self.config.masks == "posterior", self.config.residual)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from stacked import check_seeds_equal_each_alone
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -19,7 +20,6 @@ from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates, enlarg
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
-from taggernet.training.seeds import draw_weights
 
 SIZE, FEATURES, WIDTHS = (3, 5), 6, (8, 4)
 SHAPE, CHANNELS = (7, 9), 3
@@ -129,13 +129,7 @@ def test_a_row_depends_on_itself_alone() -> None:
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_stacked_seeds_equal_each_alone(norm: NormKind) -> None:
     net = mapping(norm, patch=2)
-    weights = draw_weights(net, [3, 8], "cpu")
-    x = torch.stack([rows(4, 1), rows(4, 2)])
-    together = functional_call(net, weights, (x,))
-    for seed in range(2):
-        alone = functional_call(net, {name: w[seed] for name, w in weights.items()}, (x[seed],))
-        for part, expected in zip(together, alone, strict=True):
-            torch.testing.assert_close(part[seed], expected, rtol=1e-4, atol=1e-5)
+    check_seeds_equal_each_alone(net, torch.stack([rows(4, 1), rows(4, 2)]))
 
 
 def test_products_follow_the_precision_of_their_weights() -> None:

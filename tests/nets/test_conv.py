@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from stacked import check_seeds_equal_each_alone
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from taggernet import Tagger, TaggerConfig
 from taggernet.nets import ConvMapping
@@ -17,7 +17,6 @@ from taggernet.nets.conv import Conv, fold_patches, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
-from taggernet.training.seeds import draw_weights
 
 SHAPE, CHANNELS = (7, 9), 3
 P = SHAPE[0] * SHAPE[1]
@@ -108,13 +107,7 @@ def test_rows_keep_their_order_with_batch_norm() -> None:
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_stacked_seeds_equal_each_alone(norm: NormKind) -> None:
     net = mapping(norm, 2, heads="normalised" if norm == "batch" else "plain")
-    weights = draw_weights(net, [3, 8], "cpu")
-    x = torch.stack([rows(4, 1), rows(4, 2)])
-    together = functional_call(net, weights, (x,))
-    for seed in range(2):
-        alone = functional_call(net, {name: w[seed] for name, w in weights.items()}, (x[seed],))
-        for part, expected in zip(together, alone, strict=True):
-            torch.testing.assert_close(part[seed], expected, rtol=1e-4, atol=1e-5)
+    check_seeds_equal_each_alone(net, torch.stack([rows(4, 1), rows(4, 2)]))
 
 
 def test_far_positions_reach_each_other() -> None:

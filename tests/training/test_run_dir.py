@@ -15,7 +15,6 @@ import pytest
 from toys import quiet, toy
 
 import taggernet
-from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.run_dir import data_of, lock_run, models_of, read_config, run_of
@@ -38,7 +37,6 @@ def test_what_a_model_was_trained_on(finished: Path, tmp_path: Path) -> None:
     cards: dict[str, dict[str, Any]] = {
         "noted": {"data": {"name": "shapes", "objects": 4}},
         "recipe": {"recipe": "shapes-permuted"},
-        "bare": {},
     }
     for name, card in cards.items():
         model.save(tmp_path / name, card)
@@ -46,8 +44,7 @@ def test_what_a_model_was_trained_on(finished: Path, tmp_path: Path) -> None:
     noted = data_of(tmp_path / "noted")
     assert noted is not None
     assert noted.objects == 4
-    assert data_of(tmp_path / "recipe") == recipe("shapes-permuted").data
-    assert data_of(tmp_path / "bare") is None
+    assert data_of(tmp_path / "recipe") is None, "a run of that recipe may have had other data"
 
 
 def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Path) -> None:

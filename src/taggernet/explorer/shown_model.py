@@ -24,8 +24,9 @@ from taggernet.data import Scenes
 from taggernet.data.sprites import MIN_SIZE
 from taggernet.data.tetrominoes import CANVAS
 from taggernet.data.textures import SIDE
-from taggernet.model_io import CARD, WEIGHTS, read_model_config
+from taggernet.model_io import CARD, WEIGHTS, read_card, read_model_config
 from taggernet.pretrained import SHIPPED, locate
+from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, load_split
 from taggernet.training.run_dir import data_of
@@ -90,7 +91,7 @@ def as_tensors(**arrays: Array) -> bytes:
 
 
 def _shown(model: Tagger, folder: Path | None, name: str, scenes: Scenes | None) -> ShownModel:
-    source = None if folder is None else data_of(folder)
+    source = None if folder is None else data_of(folder) or _data_of_recipe(folder)
     own = _own_scenes(source) if scenes is None else scenes
     if own is not None:
         _check_fit(own, model.config)
@@ -125,6 +126,12 @@ def _check_fit(scenes: Scenes, config: TaggerConfig) -> None:
         raise ValueError(
             f"the scenes are {scenes.kind}, but the model's inputs are {config.kind}: give scenes like those"
         )
+
+
+def _data_of_recipe(folder: Path) -> DataConfig | None:
+    """What the recipe that a model's card names is trained on."""
+    name = read_card(folder).get("recipe")
+    return RECIPES[name]().data if isinstance(name, str) and name in RECIPES else None
 
 
 def _world(config: TaggerConfig, source: DataConfig | None) -> World:

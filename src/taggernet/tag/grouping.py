@@ -69,12 +69,10 @@ class State(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """How the loop departs from the paper's; by default, it does not (docs/what-makes-groups-form.md)."""
+    """How a step departs from the paper's; by default, it does not (docs/what-makes-groups-form.md)."""
 
     posterior: bool = False
     """The mapping's m is a prior: it is multiplied with how well the group's new z explains x~, q(x~|g_k)."""
-    levels: float = 0.0
-    """Standard deviation of the levels at which the groups' z start, one for all elements of a group."""
     residual: float = 0.0
     """The mapping's z, times this, is added to the last z instead of taking its place; 0: it takes its place."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -52,9 +51,7 @@ def precision_of_products(device: torch.device) -> Iterator[None]:
     if device.type != "cuda" or before != "highest":
         yield
         return
-    with warnings.catch_warnings():  # that another way to set it is newer; torch's compiler still reads this one
-        warnings.filterwarnings("ignore", message="Please use the new API settings to control TF32")
-        torch.set_float32_matmul_precision("high")
+    torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:

@@ -18,7 +18,6 @@ from taggernet.config.run import Config, DataConfig, build, differing_fields, fr
 from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
 from taggernet.model_io import read_card
-from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
@@ -131,12 +130,9 @@ def run_of(model: Path) -> Path | None:
 
 
 def data_of(model: Path) -> DataConfig | None:
-    """What the model in a folder was trained on, as its run says, its card or its recipe; None where none does."""
+    """What the model in a folder was trained on, as its run says, or its card; None where neither does."""
     run = run_of(model)
     if run is not None:
         return read_config(run).data
-    card = read_card(model)
-    if isinstance(card.get("data"), dict):
-        return build(DataConfig, card["data"], model)
-    recipe = card.get("recipe")
-    return RECIPES[recipe]().data if isinstance(recipe, str) and recipe in RECIPES else None
+    noted = read_card(model).get("data")
+    return build(DataConfig, noted, model) if noted else None

@@ -188,11 +188,8 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
     """The configuration with what tuning.json says was chosen; what was asked for stays."""
     try:
         best = json.loads(path.read_text("utf-8"))[0]
-        chosen = {name: best[name] for name in ("noise", "norm")} | {"widths": tuple(best["widths"])}
-        # Earlier versions had no more than these.
-        chosen |= {
-            name: best[name] for name in ("masks", "levels", "residual", "start_correlated", "groups") if name in best
-        }
+        written = [name for name in (*OF_MODEL, "groups") if name in best]  # earlier versions had but the three below
+        chosen = {name: best[name] for name in ("noise", "norm", *written)} | {"widths": tuple(best["widths"])}
         return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
