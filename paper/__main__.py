@@ -23,6 +23,7 @@ from paper.rc import RCRun, run_rc
 from paper.removal import removal
 from paper.reproduce import Figure4, Figure5, Table1, Table2
 from paper.shipping import Ship
+from taggernet.config.run import Config
 from taggernet.data import shapes
 from taggernet.errors import exit_on_user_error
 from taggernet.evaluation import stack_weights
@@ -260,30 +261,34 @@ class AnyNumber:
     group_attention: int | None = None
     """Width of the attention between groups; by default the recipe's, 0: none."""
     updates: int | None = None
-    """Number of updates; by default the recipe's."""
+    """Number of updates of each phase; by default the recipes'."""
     scenes: int = 10_000
-    """Scenes for each number of objects."""
+    """Test scenes for each number of objects, five times as many as for validation."""
     test: bool = True
     """Measure the test split too; leave it out while choosing settings."""
     out: Path | None = None
     """The record; by default results/table1/shapes-any.json."""
+    run: Path | None = None
+    """Folder for the run of the second phase, its models included; by default none is kept."""
     quick: bool = False
     """Toy size: shows that it works."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
 
     def __call__(self) -> None:
-        config = recipe("shapes-any")
+        first, then = (self._sized(recipe(name)) for name in ("shapes-any", "shapes-any-refined"))
+        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "shapes-any.json"
+        make_folder(out.parent)
+        record = any_number(first, then, 20 if self.quick else self.scenes, self.test, self.run)
+        write_json(out, record)
+        print("\n".join(summary_lines(record)))
+
+    def _sized(self, config: Config) -> Config:
         if self.group_attention is not None:
             config = replace(config, model=replace(config.model, group_attention=self.group_attention))
         if self.updates is not None:
             config = replace(config, optimiser=replace(config.optimiser, updates=self.updates))
-        config = sized_config(config, self.seeds, self.device, self.quick)
-        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "shapes-any.json"
-        make_folder(out.parent)
-        record = any_number(config, 20 if self.quick else self.scenes, self.test)
-        write_json(out, record)
-        print("\n".join(summary_lines(record)))
+        return sized_config(config, self.seeds, self.device, self.quick)
 
 
 COMMANDS: dict[str, Any] = {

@@ -56,16 +56,28 @@ def shapes_best() -> Config:
 
 
 def shapes_any() -> Config:
-    """One model for any number of objects: scenes of 1 to 5, K = 4 and 6 in training; otherwise as shapes-best."""
+    """One model for any number of objects, first phase: scenes of 1 to 5 and K = 5; otherwise like shapes-best."""
     base = shapes_best()
     return replace(
         base,
         recipe="shapes-any",
         model=replace(base.model, mean=0.2713),
         data=replace(base.data, objects=5, min_objects=1),
-        groups=6,
-        mixed_groups=(4, 6),
+        optimiser=replace(base.optimiser, lr=1e-3, warmup=500),
+        groups=5,
         test_groups=6,
+    )
+
+
+def shapes_any_refined() -> Config:
+    """The second phase of shapes-any: six iterations, which empty the groups that a scene does not need."""
+    base = shapes_any()
+    return replace(
+        base,
+        recipe="shapes-any-refined",
+        optimiser=replace(base.optimiser, lr=5e-4, updates=30_000),
+        iterations=6,
+        test_iterations=8,
     )
 
 
@@ -271,6 +283,7 @@ _ALL: tuple[Callable[[], Config], ...] = (
     shapes_wide,
     shapes_best,
     shapes_any,
+    shapes_any_refined,
     shapes_permuted,
     small,
     partial(texture_mnist, 1),

@@ -92,16 +92,3 @@ def test_a_missing_part_is_named() -> None:
 def test_bad_settings_of_the_optimiser_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         OptimiserConfig(**options)
-
-
-def test_mixed_groups_divide_the_batch(tmp_path: Path) -> None:
-    batch = OptimiserConfig(batch=12)
-    mixed = Config(optimiser=batch, mixed_groups=(4, 6))
-    write_json(tmp_path / "config.json", to_json(mixed))
-    assert from_json(read_json(tmp_path / "config.json"), "config.json") == mixed
-    with pytest.raises(ValueError, match=r"mixed_groups=\(2, 3, 4, 5, 6\) needs a batch .* multiple of 5"):
-        Config(optimiser=batch, mixed_groups=(2, 3, 4, 5, 6))
-    with pytest.raises(ValueError, match="set class_cost to 0"):
-        Config(model=TaggerConfig(classes=3), optimiser=batch, mixed_groups=(2, 3), class_cost=1.0)
-    with pytest.raises(ValueError, match="mixed_groups"):
-        Config(optimiser=batch, mixed_groups=(0, 3))

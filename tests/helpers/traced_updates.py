@@ -21,7 +21,7 @@ from taggernet.training.sources import Part
 
 def runs() -> dict[str, Config]:
     """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
-    mixed, sprites = shrunk("shapes-any"), shrunk("sprites")
+    shapes, sprites = shrunk("shapes-any"), shrunk("sprites")
     departures: dict[str, Any] = {
         "masks": "posterior",
         "levels": 0.5,
@@ -30,7 +30,7 @@ def runs() -> dict[str, Config]:
         "decoder": "broadcast",
     }
     return {
-        "mixed groups with attention": replace(mixed, model=replace(mixed.model, group_attention=4), seeds=2),
+        "attention between groups": replace(shapes, model=replace(shapes.model, group_attention=4), seeds=2),
         "classes on top": shrunk("texture-mnist-2-labels-1k"),
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),

@@ -192,31 +192,3 @@ def test_a_discount_beyond_its_range_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"discount=1.5 is out of range: give a number from 0 to 1"):
         replace(recipe("small"), discount=1.5)
-
-
-def test_mixed_groups_are_the_mean_of_the_parts(model: Tagger) -> None:
-    """Scene i is in part i modulo their number: each part is what it would be alone, with masks of its own."""
-    x = torch.rand(6, 16)
-    x_tilde = model.corrupt(x, NOISE)
-    costs = []
-    for part, groups in enumerate((2, 4, 3)):
-        start = model.start(2, groups, MASKS.fold(part))
-        states = list(model.iterate(x_tilde[part::3], start, 3))
-        costs.append(sum(float(model.cost(x[part::3], state).mean()) for state in states) / 3)
-    found = Objective(model, 9, 3, mixed_groups=(2, 4, 3))(Batch(x), NOISE, MASKS)
-    assert float(found.total) == pytest.approx(sum(costs) / 3, rel=1e-5)
-    assert float(found.classification) == 0
-    with pytest.raises(ValueError, match=r"the 5 scenes of a batch .* cannot be divided among 3 numbers of groups"):
-        Objective(model, 9, 3, mixed_groups=(2, 4, 3))(Batch(x[:5]), NOISE, MASKS)
-
-
-def test_mixed_groups_are_divided_among_processes_as_in_one() -> None:
-    torch.manual_seed(0)
-    model = Tagger(TaggerConfig(shape=(4, 4), widths=(12, 8), norm="layer")).requires_grad_(False)
-    for weights in model.parameters():
-        weights += 0.4 * torch.randn_like(weights)
-    objective, x = Objective(model, 9, 2, mixed_groups=(2, 3)), (torch.rand(8, 16) < 0.4).float()
-    whole = objective(Batch(x), NOISE, MASKS)
-    halves = [objective(Batch(x[first : first + 4]), NOISE, MASKS, first) for first in (0, 4)]
-    assert float(halves[0].total) != pytest.approx(float(halves[1].total), rel=1e-3)
-    assert float(whole.total) == pytest.approx(sum(float(half.total) for half in halves) / 2, rel=1e-5)

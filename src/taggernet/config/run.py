@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from taggernet.config.model import TaggerConfig
-from taggernet.config.validate import MAX_GROUPS, check_fields, check_sizes
+from taggernet.config.validate import check_fields
 
 T = TypeVar("T")
 
@@ -144,8 +144,6 @@ class Config:
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
     groups: int = 4
     """K in training."""
-    mixed_groups: tuple[int, ...] = ()
-    """K in training of equal parts of every batch, e.g. 4 6, in place of groups; empty: groups (the paper)."""
     iterations: int = 3
     """T in training."""
     test_groups: int = 4
@@ -184,7 +182,6 @@ class Config:
                 f"frozen_iterations={self.model.frozen_iterations} was given, but training uses the statistics of the "
                 "batch: set it to 0, and call freeze_statistics on the trained model"
             )
-        self._check_mixed_groups()
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
         if self.class_agreement and not (self.model.class_widths and self.class_dropout):
@@ -196,17 +193,6 @@ class Config:
             raise ValueError(
                 "class_reach='reader' needs a class head: set class_widths, e.g. (1000, 500), or class_reach to 'all'"
             )
-
-    def _check_mixed_groups(self) -> None:
-        mixed = check_sizes("mixed_groups", self.mixed_groups, least=0, most=MAX_GROUPS, largest=MAX_GROUPS)
-        object.__setattr__(self, "mixed_groups", mixed)
-        if mixed and self.optimiser.batch % len(mixed):
-            raise ValueError(
-                f"mixed_groups={mixed} needs a batch of as many equal parts, but batch={self.optimiser.batch}: "
-                f"choose a multiple of {len(mixed)}"
-            )
-        if mixed and self.class_cost:
-            raise ValueError(f"mixed_groups={mixed} is for training without classes: set class_cost to 0, or leave it")
 
     @property
     def seed_list(self) -> list[int]:
@@ -231,7 +217,7 @@ def is_longer(ours: Config, theirs: Config) -> bool:
     return bool(differing) and differing <= {"optimiser.updates", "optimiser.patience"} and more
 
 
-RETIRED: dict[str, object] = {"weight_decay": 0.0}
+RETIRED: dict[str, object] = {"weight_decay": 0.0, "mixed_groups": []}
 """Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
 
 
@@ -241,7 +227,7 @@ def without_retired(values: dict[str, Any], source: object) -> dict[str, Any]:
         if name in values and values[name] != inert:
             raise ValueError(
                 f"{source}: {name}={values[name]!r} is an option of an earlier version that no longer exists: only "
-                f"{name}={inert!r} can be loaded, or use taggernet 0.1"
+                f"{name}={inert!r} can be loaded, or use the version that wrote it"
             )
     return {name: value for name, value in values.items() if name not in RETIRED}
 

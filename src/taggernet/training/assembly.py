@@ -24,7 +24,7 @@ def update_for(
         model.share_statistics()
     objective = Objective(
         model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout,
-        config.class_reach, config.class_agreement, config.mixed_groups,
+        config.class_reach, config.class_agreement,
     )  # fmt: skip
     work = config.optimiser.updates * update_flop(config)
     return Update(
@@ -45,6 +45,5 @@ def update_flop(config: Config) -> float:
     with torch.device("meta"):
         model = Tagger(config.model)
     matrices = sum(p.numel() for p, role in model.parameter_roles().items() if role.fan_in)
-    several = config.mixed_groups or (config.groups,)
-    rows = config.optimiser.batch * sum(several) / len(several)
-    return 3 * 2 * matrices * rows * config.iterations * config.seeds
+    rows = config.optimiser.batch * config.groups
+    return 3.0 * 2 * matrices * rows * config.iterations * config.seeds

@@ -60,7 +60,6 @@ class Objective(nn.Module):
         class_dropout: float = 0.0,
         class_reach: Literal["all", "reader"] = "all",
         class_agreement: float = 0.0,
-        mixed_groups: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
         self.model = model
@@ -68,7 +67,7 @@ class Objective(nn.Module):
         self.class_cost: float | Tensor = class_cost
         """One weight, or one per seed (S,)."""
         self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
-        self.class_agreement, self.mixed_groups = class_agreement, mixed_groups
+        self.class_agreement = class_agreement
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares: list[float | Tensor] = [power / sum(powers) for power in powers]
         """Weight of each iteration in the denoising cost; equal without a discount. Tensors (S,): one per seed."""
@@ -77,9 +76,6 @@ class Objective(nn.Module):
         """``first`` is the index of the batch's first scene in the global batch."""
         model = self.model
         x_tilde = model.corrupt(batch.x, noise, first)
-        if self.mixed_groups:
-            denoising = self._mixed(batch.x, x_tilde, masks, first)
-            return Costs(denoising, denoising, torch.zeros_like(denoising))
         start = model.start(batch.x.shape[-2], self.groups, masks, first)
         both = batch.classes is not None and batch.labelled is None
         states = list(
@@ -104,24 +100,6 @@ class Objective(nn.Module):
         """Per seed: every iteration with its share."""
         costs = [self.model.cost(x, state).mean((-2, -1)) for state in states]
         return torch.stack([share * cost for share, cost in zip(self.shares, costs, strict=True)]).sum(0)
-
-    def _mixed(self, x: Tensor, x_tilde: Tensor, masks: Key, first: int) -> Tensor:
-        """The denoising cost of equal parts of the batch with another K each: scene i is in part i modulo their number.
-
-        One compiled update so has several K, and several processes divide the scenes as one would.
-        """
-        model, parts = self.model, len(self.mixed_groups)
-        if x.shape[-2] % parts:
-            raise ValueError(
-                f"the {x.shape[-2]} scenes of a batch (of each process) cannot be divided among {parts} numbers of "
-                f"groups: choose a batch that is a multiple of {parts}"
-            )
-        costs = []
-        for part, groups in enumerate(self.mixed_groups):
-            rows, seen = (scenes[..., part::parts, :] for scenes in (x, x_tilde))
-            start = model.start(rows.shape[-2], groups, masks.fold(part), first // parts)
-            costs.append(self._denoising(rows, model.iterate(seen, start, self.iterations)))
-        return torch.stack(costs).mean(0)
 
     def _consistency(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
         """Dropout consistency on unlabelled scenes: classes with dropout should be those without.

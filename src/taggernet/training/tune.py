@@ -116,7 +116,7 @@ def changed(config: Config, changes: dict[str, Any]) -> Config:
 def _is_free(name: str, config: Config, default: Config) -> bool:
     """Whether a setting was not asked for: it is what it would be by default."""
     if name == "groups":
-        return (config.groups, config.test_groups, config.mixed_groups) == (default.groups, default.groups, ())
+        return (config.groups, config.test_groups) == (default.groups, default.groups)
     return bool(getattr(config.model, name) == getattr(default.model, name))
 
 
