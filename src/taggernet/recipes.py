@@ -63,7 +63,7 @@ def shapes_any() -> Config:
         recipe="shapes-any",
         model=replace(base.model, mean=0.2713),
         data=replace(base.data, objects=5, min_objects=1),
-        optimiser=replace(base.optimiser, lr=1e-3, warmup=500),
+        optimiser=replace(base.optimiser, lr=1e-3, warmup=500, updates=100_000),
         groups=5,
         test_groups=6,
     )
@@ -75,7 +75,7 @@ def shapes_any_refined() -> Config:
     return replace(
         base,
         recipe="shapes-any-refined",
-        optimiser=replace(base.optimiser, lr=5e-4, updates=30_000),
+        optimiser=replace(base.optimiser, lr=5e-4, updates=25_000),
         iterations=6,
         test_iterations=8,
     )
