@@ -96,7 +96,7 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
         ),
         optimiser=replace(
             full.optimiser,
-            lr=5 * full.optimiser.lr,
+            lr=5 * full.optimiser.lr / max(1.0, full.optimiser.lower_rate),
             batch=10,
             updates=updates,
             eps=SOFT_ADAM,
