@@ -29,7 +29,6 @@ from taggernet.viz.terminal import show
 LIMITS = {"shapes": 8, "texture-mnist-2": 14}
 """The most a shipped model may weigh, in MB (10^6 bytes)."""
 VERSIONS = ("taggernet", "commit", "python", "torch", "numpy")
-ITERATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def _frozen(model: Tagger, config: Config) -> Tagger:
     if config.model.norm != "batch" or model.config.frozen_iterations:
         return model
     scenes = load_split(replace(config.data, train=min(config.data.train, FREEZE_ON)), "train")
-    return model.freeze_statistics(scenes, config.test_groups, ITERATIONS, batch_size=config.optimiser.batch)
+    return model.freeze_statistics(scenes, config.test_groups, config.test_iterations, batch_size=config.optimiser.batch)
 
 
 def _check_size(name: str, weights: Path) -> None:
@@ -129,14 +128,14 @@ def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
         stack_weights([model]),
         scenes,
         groups=config.test_groups,
-        iterations=ITERATIONS,
+        iterations=config.test_iterations,
         batch=config.evaluation_batch,
     ).metrics()
     show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
     return {
         "scenes": len(scenes),
         "groups": config.test_groups,
-        "iterations": ITERATIONS,
+        "iterations": config.test_iterations,
         "batch": config.evaluation_batch,
         "weights": "float16",
         "figures": {name: [round(value, 5) for value in values[0]] for name, values in metrics.items()},

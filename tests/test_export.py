@@ -202,10 +202,11 @@ def test_onnxruntime_agrees_on_the_shipped_model(shipped: Tagger, exported: Any)
     x = shapes(12, 0, split="test").x
     out = model.group(x, 4, 5)
     start = model.start(12, 4, KEY).m_pre.numpy()
-    masks = whole.run(None, {"x": x.reshape(12, -1).astype(np.float32), "start": start})[0].reshape(out.masks.shape)
+    fed = {"x": x.reshape(12, -1).astype(np.float32), "start": start}
+    masks = whole.run(None, fed | {"iterations": np.array(5)})[0].reshape(out.masks.shape)
     assert np.mean(np.abs(masks - out.masks) > 1e-4) < 0.01
     np.testing.assert_allclose(masks, out.masks, rtol=0, atol=2e-3)
-    first = whole.run(None, {"x": x.reshape(12, -1).astype(np.float32), "start": start, "iterations": np.array(1)})[0]
+    first = whole.run(None, fed | {"iterations": np.array(1)})[0]
     np.testing.assert_allclose(first.reshape(out.masks.shape), model.group(x, 4, 1).masks, rtol=0, atol=1e-5)
 
 

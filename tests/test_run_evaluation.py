@@ -94,7 +94,7 @@ def test_a_shipped_model_is_evaluated_by_its_name(monkeypatch: pytest.MonkeyPatc
     load = run_evaluation.load_split
     monkeypatch.setattr(run_evaluation, "load_split", lambda *of: load(*of)[:50])
     found = taggernet.evaluate("shapes", device="cpu")
-    assert (found["recipe"], found["groups"], found["iterations"]) == ("shapes-best", 4, 5)
+    assert (found["recipe"], found["groups"], found["iterations"]) == ("shapes-any-refined", 6, 8)
     assert found["figures"]["ami"][0][-1] > 0.9
 
 

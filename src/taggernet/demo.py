@@ -83,12 +83,9 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
 def held_out(described: dict[str, Any], count: int) -> tuple[Scenes, str]:
     """The first scenes of the test split that a card describes, and what they are."""
     name, seed = described["name"], described["seed"]
-    if name == "shapes":
-        objects, size, style = described["objects"], described["size"], described["style"]
-        return data.shapes(count, seed, objects, size, style=style, split="test"), "Shapes scenes"
-    if name in ("tetrominoes", "sprites"):
+    if name in ("shapes", "tetrominoes", "sprites"):
         wanted = replace(build(DataConfig, described, "the model's card"), test=count)
-        return load_split(wanted, "test"), f"scenes of {name}"
+        return load_split(wanted, "test"), "Shapes scenes" if name == "shapes" else f"scenes of {name}"
     digits = int(name[-1])
     try:
         images, labels = mnist("test", download=False)

@@ -182,7 +182,7 @@ def test_downloads_are_pictures(visit: Visit) -> None:
     name, moving = saved("save-gif")
     assert name == "taggernet.gif"
     assert moving.format == "GIF"
-    assert getattr(moving, "n_frames", 1) == 6
+    assert getattr(moving, "n_frames", 1) == 9
 
 
 def test_pictures_to_look_at(new_visit: Visit, screenshots: Path | None) -> None:

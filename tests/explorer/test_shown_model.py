@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("without_typecheck")
 SMALL = TaggerConfig(shape=(10, 10), widths=(20, 10), norm="layer")
 
 
-@pytest.mark.parametrize(("name", "world", "objects"), [("shapes", "shapes", 3), ("texture-mnist-2", "textures", 2)])
+@pytest.mark.parametrize(("name", "world", "objects"), [("shapes", "shapes", 5), ("texture-mnist-2", "textures", 2)])
 def test_shipped_models_are_handed_out_as_they_are(name: str, world: str, objects: int) -> None:
     shown = shown_model(name)
     assert (shown.name, shown.world, shown.objects, shown.scenes) == (name, world, objects, None)

@@ -41,8 +41,8 @@ export const CHALLENGES = [
     id: 'noise', name: 'One pixel in five is wrong',
     task: 'Every fifth pixel is flipped. Drag the shapes, or try new random starts, until AMI reaches 0.90 all the same.',
     done: 'That is how it was trained: it never saw a clean picture.',
-    view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8)], ink: null }, noise: 0.2, k: 4, t: 5, seed: 2 },
-    solved: (session) => session.view.noise >= 0.2 && session.view.scene.things.length >= 3 && (session.ami ?? 0) >= 0.9,
+    view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8), at('square', 9, 11)], ink: null }, noise: 0.2, k: 4, t: 5, seed: 2 },
+    solved: (session) => session.view.noise >= 0.2 && session.view.scene.things.length >= 4 && (session.ami ?? 0) >= 0.9,
   },
   {
     id: 'unseen', name: 'A shape it never saw',
@@ -53,7 +53,7 @@ export const CHALLENGES = [
   },
   {
     id: 'five', name: 'Five shapes, four groups',
-    task: 'It was trained with three shapes and four groups. Here are five shapes. Raise K, and try other starts, until each has a group of its own.',
+    task: 'Here are five shapes, but only four groups: two shapes have to share one. Raise K, and try other starts, until each has a group of its own.',
     done: 'K can be changed after training: the same network serves any number of groups.',
     view: { scene: { things: [at('square', 0, 0), at('triangle up', 1, 8), at('square', 12, 1), at('triangle down', 11, 8), at('square', 6, 5)], ink: null }, noise: 0, k: 4, t: 5 },
     solved: (session) => kindsOf(session).length >= 5 && separated(session),

@@ -11,7 +11,7 @@ export const WORDS = {
   m: ['m, the mask', 'The share of each pixel that belongs to the group. Over all groups it adds up to one.'],
   mz: ['m · z', 'What the group adds to the picture: what it expects, where it is responsible. All groups together give the picture back.'],
   grey: ['Why masks are grey in places', 'Where there is nothing but background, it makes no difference which group a pixel belongs to: the picture is the same. The masks are noise there, and shown in grey.'],
-  spare: ['Why one group stays empty', 'Three objects need three groups, and a background perhaps one more. A group beyond that is spare; the network leaves it empty, or lets it hold a copy of an object that another group already explains.'],
+  spare: ['Why one group stays empty', 'Every object needs a group, and a background perhaps one more. A group beyond that is spare; the network leaves it empty, or lets it hold a copy of an object that another group already explains.'],
   hide: ['Hide and remove', 'Hiding leaves a group out of the picture and changes nothing else. Removing takes it out of the competition: the other groups share its pixels among them, and show what was behind it.'],
   noise: ['Noise', 'The network was trained to repair pictures in which pixels are wrong. Bits are flipped, or states changed, with this probability; grey values and colours are shaken by this much.'],
   delta: ['δz and L(m)', 'δz is the direction in which z should change to explain the picture better. L(m) is how well a group explains each pixel, compared with the other groups.'],
