@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # paper/ is not installed
 
+from paper.any_number_markdown import any_number_table, attention_table  # noqa: E402
 from paper.headline import headline_table  # noqa: E402
 from paper.table1_markdown import table1  # noqa: E402
 from paper.table2_markdown import either_on_top_table, main_table, permuted_table, table2  # noqa: E402
@@ -38,6 +39,8 @@ def pages() -> dict[str, dict[str, str]]:
         "README.md": {"headline": headline_table(RESULTS)},
         "docs/results.md": {
             "table1": table1(RESULTS / "table1", "..").strip(),
+            "any-number": any_number_table(RESULTS / "table1", ".."),
+            "group-attention": attention_table(RESULTS / "group_attention", ".."),
             "table2": second,
             "either-on-top": either,
         },

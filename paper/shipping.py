@@ -89,7 +89,8 @@ def _frozen(model: Tagger, config: Config) -> Tagger:
     if config.model.norm != "batch" or model.config.frozen_iterations:
         return model
     scenes = load_split(replace(config.data, train=min(config.data.train, FREEZE_ON)), "train")
-    return model.freeze_statistics(scenes, config.test_groups, config.test_iterations, batch_size=config.optimiser.batch)
+    k, t = config.test_groups, config.test_iterations
+    return model.freeze_statistics(scenes, k, t, batch_size=config.optimiser.batch)
 
 
 def _check_size(name: str, weights: Path) -> None:
