@@ -177,8 +177,8 @@ def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monk
     (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {}
     exec(code, names)
-    assert names["out"].masks.shape == (16, 4, 20, 20)
-    assert len(names["out"].history) == 6
+    assert names["out"].masks.shape == (16, 6, 20, 20)
+    assert len(names["out"].history) == 9
     lines = [line for line in code.splitlines() if line and not line.startswith("import")]
     assert len(lines) == 8
 
