@@ -103,14 +103,13 @@ class BernoulliGroups:
         return wide(z) * (1 - 2 * self.beta) + self.beta
 
     def corrupted_likelihood(self, x_tilde: Input, z: Elements) -> Elements:
-        """z~_k = q(x~|g_k) = x~ xi_k + (1 - x~)(1 - xi_k), kept off 0 and 1 by ``clip`` so that beta = 0 is safe."""
-        offset, slope = self._line(x_tilde, self.clip)
-        return torch.addcmul(offset, wide(z), slope)
+        """z~_k = q(x~|g_k) = x~ xi_k + (1 - x~)(1 - xi_k), kept off 0 and 1 by ``clip`` so that beta = 0 is safe.
 
-    def _line(self, x_tilde: Input, clip: float) -> tuple[Input, Input]:
-        """q(x~|g_k) as a line in z_k, squeezed into [clip, 1 - clip]: the groups then need one operation."""
-        lowest, rise = self.beta * (1 - 2 * clip) + clip, (1 - 2 * clip) * (1 - 2 * self.beta)
-        return x_tilde * (2 * lowest - 1) + (1 - lowest), x_tilde * (2 * rise) - rise
+        It is a line in z_k, so the groups need one operation and the rest is done for x~ alone.
+        """
+        sign, inside = 2 * x_tilde - 1, 1 - 2 * self.clip
+        lowest = self.beta * inside + self.clip  # xi of z = 0
+        return torch.addcmul(1 - x_tilde + sign * lowest, wide(z), sign * (inside * (1 - 2 * self.beta)))
 
     def delta_z(self, x_tilde: Input, z: Elements, m: Positions, v: Tensor | None = None) -> Elements:
         """(1 - 2 beta) m_k / (sum_h xi_h m_h - 1 + x~): the gradient of log q(x~) in z_k."""
@@ -118,8 +117,9 @@ class BernoulliGroups:
             return self._delta_z_of_channels(x_tilde, z, m)
         # The denominator has the sign of 2x~ - 1, and its size is q(x~), as masks sum to one. Only beta = 0 together
         # with a certain and wrong z brings it to 0.
-        offset, slope = self._line(x_tilde, 0.0)
-        evidence = torch.addcmul(offset, self.mixture_mean(wide(z), m), slope)
+        slope = (2 * x_tilde - 1) * (1 - 2 * self.beta)
+        surprise = x_tilde * (2 * self.beta - 1) + (1 - self.beta)  # q(x~) where z = 0
+        evidence = torch.addcmul(surprise, self.mixture_mean(wide(z), m), slope)
         return m * (slope / evidence.clamp(min=self.clip))
 
     def _delta_z_of_channels(self, x_tilde: Input, z: Elements, m: Positions) -> Elements:
