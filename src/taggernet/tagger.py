@@ -26,6 +26,7 @@ from taggernet import hub, model_io
 from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
 from taggernet.nets.conv import ConvMapping
+from taggernet.nets.cpu import keep_freed_memory
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.frozen import batch_norms, freezable, freeze, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
@@ -59,6 +60,7 @@ class Tagger(nn.Module):
         iterations: int = model_io.ITERATIONS,
     ) -> None:
         super().__init__()
+        keep_freed_memory()
         self.config = config
         self.groups = check_count("groups", groups, low=1, high=MAX_GROUPS)
         self.iterations = check_count("iterations", iterations, low=1, high=MAX_ITERATIONS)

@@ -112,10 +112,12 @@ def inductor() -> None:
     raise InductorError(RuntimeError("g++ was not found\nat line 3"), None)
 
 
-@pytest.mark.parametrize("calls", [0, 1], ids=["the cost", "Adam"])
+@pytest.mark.parametrize("calls", [0, 1, 2], ids=["the batch", "the cost", "Adam"])
 def test_a_failing_compile_falls_back_to_the_same_result(
     calls: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    all_parts = Update.compile  # as on a GPU
+    monkeypatch.setattr(Update, "compile", lambda update, options, cost_alone: all_parts(update, options))
     monkeypatch.setattr(torch, "compile", failing_compiler(calls=calls, fault=inductor))
     with pytest.warns(UserWarning, match=r"could not be compiled \(InductorError.*: going on uncompiled") as caught:
         train(COMPILED, tmp_path)
@@ -144,7 +146,7 @@ def test_the_rehearsal_of_a_compiled_update_leaves_no_trace(
 
 def test_a_lack_of_memory_while_compiling_is_no_failed_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Uncompiled it would need no less."""
-    monkeypatch.setattr(torch, "compile", failing_compiler(calls=1, fault=wrapped))
+    monkeypatch.setattr(torch, "compile", failing_compiler(calls=0, fault=wrapped))
     with pytest.raises(OutOfMemory, match="lower --batch"):
         train(COMPILED, tmp_path)
 

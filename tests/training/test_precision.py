@@ -21,26 +21,27 @@ from taggernet.training.precision import (
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
-@pytest.mark.parametrize(
-    ("has_it", "compiler", "work", "expected"),
-    [
-        (True, "/g++", LONG, True),
-        (True, "/g++", LONG / 2, False),
-        (True, None, LONG, False),
-        (False, "/g++", LONG, False),
-    ],
-)
-def test_auto_on_a_cpu(
-    has_it: bool, compiler: str | None, work: float, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("has_it", [True, False])
+@pytest.mark.parametrize("compiler", ["/g++", None])
+@pytest.mark.parametrize("work", [LONG, LONG / 2])
+def test_auto_on_a_cpu(has_it: bool, compiler: str | None, work: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long run uses what there is: bfloat16 instructions, a compiler."""
     monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: has_it)
     monkeypatch.setattr(precision.shutil, "which", lambda name: compiler)
-    assert in_bfloat16("auto", CPU, work) == expected
-    assert is_compiled("auto", CPU, work) == expected
+    monkeypatch.setattr(precision.sys, "platform", "linux")
+    long = work >= LONG
+    assert in_bfloat16("auto", CPU, work) == (long and has_it)
+    assert is_compiled("auto", CPU, work) == (long and compiler is not None)
     assert not in_bfloat16("float32", CPU, work)
     assert not is_compiled("no", CPU, work)
     assert in_bfloat16("bfloat16", CPU)
     assert is_compiled("yes", CPU)
+
+
+def test_apples_compiler_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision.shutil, "which", lambda name: "/clang++")
+    monkeypatch.setattr(precision.sys, "platform", "darwin")
+    assert not is_compiled("auto", CPU, LONG)
 
 
 def test_auto_on_cuda() -> None:

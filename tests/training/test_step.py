@@ -21,14 +21,14 @@ from taggernet.training.sources import Part
 from taggernet.training.step import Update, average_over_processes
 
 
-def update_of(norm: str = "layer", *, half: bool = False, buffer: int = 1000) -> Update:
+def update_of(norm: str = "layer", *, half: bool = False, whole: bool = False, buffer: int = 1000) -> Update:
     """That of a toy run of one seed."""
     config, cpu = toy(norm), torch.device("cpu")
     state = TrainState.fresh(initial_weights(config.model, [3], cpu), ema=False)
     part = Part.of(config.optimiser.batch)
     scenes = datasets.source(config, cpu, [3], part, datasets.training_set(config))
     objective = Objective(Tagger(config.model), config.groups, config.iterations)
-    return Update(objective, scenes, state, config.optimiser, Key.of([3]), part, half=half, buffer=buffer)
+    return Update(objective, scenes, state, config.optimiser, Key.of([3]), part, half=half, whole=whole, buffer=buffer)
 
 
 @pytest.mark.slow
@@ -75,6 +75,35 @@ def test_the_tensors_of_an_update_are_all_that_it_changes(half: bool) -> None:
     update.once()
     for tensor, value in zip(update.tensors(), after, strict=True):
         assert torch.equal(tensor, value)
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_whole_weights_and_halves_give_the_same_products(norm: str) -> None:
+    """At first both hand the same bfloat16 matrices to the cost; later, moments of 16 bits make a small difference."""
+    halves, whole = update_of(norm, half=True), update_of(norm, half=True, whole=True)
+    assert any(w.dtype == torch.bfloat16 for w in halves.adam.weights)
+    assert all(w.dtype == torch.float32 for w in whole.adam.weights)
+    costs, costs_whole = halves.advance(10), whole.advance(10)
+    assert torch.equal(costs[0], costs_whole[0])
+    torch.testing.assert_close(costs, costs_whole, rtol=0.02, atol=1e-3)
+    assert not torch.equal(costs_whole, update_of(norm).advance(10)), "products were in float32"
+
+
+def test_whole_weights_lose_no_small_step() -> None:
+    """The gradient is that of the bfloat16 copies, and the float32 weights move by Adam's step of it."""
+    update = update_of(half=True, whole=True)
+    before = [w.detach().clone() for w in update.adam.weights]
+    seen = [w.bfloat16() if copied else w for w, copied in zip(before, update.copied, strict=True)]
+    seen = [w.requires_grad_() for w in seen]
+    plain = update_of()
+    update.source.prepare(0)
+    costs = plain.cost(seen, update.source.batch(update.step), update.step)
+    gradients = torch.autograd.grad(costs.total.sum(), seen, materialize_grads=True)
+    update.once()
+    rate = update.adam.schedule(torch.tensor(0)).item()
+    for old, new, gradient in zip(before, update.adam.weights, gradients, strict=True):
+        step = rate * gradient.float() / (gradient.float().abs() + update.adam.config.eps)  # Adam's first
+        torch.testing.assert_close(new.detach(), old - step, rtol=1e-5, atol=1e-6)
 
 
 def test_gradients_are_averaged_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:

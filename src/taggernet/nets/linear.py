@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taggernet.nets.cpu import packed_product, packing_applies
 from taggernet.nets.roles import ParameterRole, Roles
 
 
@@ -34,6 +35,8 @@ class Linear(nn.Module):
     def forward(self, x: Float[Tensor, "*S R inputs"]) -> Float[Tensor, "*S R outputs"]:
         weight: Tensor = self.weight
         x = x.to(weight.dtype)
+        if packing_applies(x, weight):
+            return packed_product(self, x, weight)
         if not (x.is_cuda and weight.dtype == torch.bfloat16):
             return torch.matmul(x, weight)
         # Tensor cores want rows of 16 bytes: widths such as 500 are padded with zeros, and cut again.

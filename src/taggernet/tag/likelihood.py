@@ -115,10 +115,12 @@ class BernoulliGroups:
         """(1 - 2 beta) m_k / (sum_h xi_h m_h - 1 + x~): the gradient of log q(x~) in z_k."""
         if self.channels > 1:
             return self._delta_z_of_channels(x_tilde, z, m)
-        denominator = self.corrupted_mean(self.mixture_mean(wide(z), m)) - 1 + x_tilde  # masks sum to one
-        # Its sign is x~'s; only beta = 0 together with a certain and wrong z brings it to 0.
-        safe = torch.where(x_tilde > 0.5, denominator.clamp(min=self.clip), denominator.clamp(max=-self.clip))
-        return m * ((1 - 2 * self.beta) / safe)
+        # The denominator has the sign of 2x~ - 1, and its size is q(x~), as masks sum to one. Only beta = 0 together
+        # with a certain and wrong z brings it to 0.
+        slope = (2 * x_tilde - 1) * (1 - 2 * self.beta)
+        surprise = x_tilde * (2 * self.beta - 1) + (1 - self.beta)  # q(x~) where z = 0
+        evidence = torch.addcmul(surprise, self.mixture_mean(wide(z), m), slope)
+        return m * (slope / evidence.clamp(min=self.clip))
 
     def _delta_z_of_channels(self, x_tilde: Input, z: Elements, m: Positions) -> Elements:
         """The same for C > 1: the posterior of group k, times the gradient of log z~_k in a channel of z_k."""

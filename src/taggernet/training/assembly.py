@@ -35,6 +35,7 @@ def update_for(
         Key.of(config.seed_list, device),
         part,
         half=in_bfloat16(config.precision, device, work),
+        whole=device.type == "cpu",
         compiled=is_compiled(config.runtime.compile, device, work),
         buffer=max(config.runtime.log_every, 10),
     )

@@ -27,7 +27,7 @@ class Capturable(Protocol):
 
     def tensors(self) -> list[Tensor]: ...
 
-    def compile(self, options: dict[str, Any] | None) -> None:
+    def compile(self, options: dict[str, Any] | None, *, cost_alone: bool = False) -> None:
         """Let ``once`` use torch.compile, with these options for the cost."""
 
     def use_eager(self) -> None:
@@ -41,7 +41,10 @@ def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> 
     once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
-        update.compile(compiler_options() if device.type == "cuda" else None)
+        if device.type == "cpu":  # there batch and Adam would gain nothing, and take up to 18 s
+            update.compile(None, cost_alone=True)
+        else:
+            update.compile(compiler_options() if device.type == "cuda" else None)
         _warm_up(update.once, one_gpu)
     except Exception as problem:
         if is_out_of_memory(problem):

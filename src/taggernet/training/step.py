@@ -39,16 +39,22 @@ class Update:
         part: Part,
         *,
         half: bool = False,
+        whole: bool = False,
         compiled: bool = False,
         buffer: int = 1000,
         per_seed: bool = False,
     ) -> None:
-        """``per_seed``: the objective holds a number for each seed, so that even one seed keeps its dimension."""
+        """``half``: products in bfloat16. Weights are then kept in halves, or ``whole``: products read copies, which
+        needs more memory and fewer operations. ``per_seed``: the objective holds a number for each seed, so that even
+        one seed keeps its dimension."""
         self.objective, self.source, self.state, self.part = objective, source, state, part
         self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
         self.device, self.half = keys.word.device, half
         self.distributed = dist.is_initialized() and dist.get_world_size() > 1
-        self.adam = Adam(state, config, named_roles(objective.get_submodule("model")), half=half)
+        roles = named_roles(objective.get_submodule("model"))
+        self.adam = Adam(state, config, roles, half=half and not whole)
+        self.copied = [half and whole and roles[name].fan_in is not None for name in self.adam.names]
+        """Of which weights products read a copy in bfloat16."""
         seeds = len(self.adam.weights[0])
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, seeds, device=self.device)
@@ -66,6 +72,7 @@ class Update:
     def cost(self, weights: list[Tensor], batch: Batch, step: Tensor) -> Costs:
         """The costs (S,) of a batch as a function of the weights; the step names its noise and its random masks."""
         noise, masks = self.noise.fold(step), self.masks.fold(step)
+        weights = [w.bfloat16() if copied else w for w, copied in zip(weights, self.copied, strict=True)]
         if self.drop_seeds:
             weights = [w.squeeze(0) for w in weights]
             batch = batch.first_seed()
@@ -90,11 +97,12 @@ class Update:
         """Everything that ``once`` changes."""
         return [*self.adam.tensors(), self.costs, self.step]
 
-    def compile(self, options: dict[str, Any] | None) -> None:
+    def compile(self, options: dict[str, Any] | None, *, cost_alone: bool = False) -> None:
         """In three parts, so that other data and other rates find the costly one, the cost, in the cache."""
-        self._batch = torch.compile(self.source.batch, fullgraph=True, dynamic=False)
         self._cost = torch.compile(self.cost, fullgraph=True, dynamic=False, options=options)
-        self._adam = torch.compile(self.adam.update, fullgraph=True, dynamic=False)
+        if not cost_alone:
+            self._batch = torch.compile(self.source.batch, fullgraph=True, dynamic=False)
+            self._adam = torch.compile(self.adam.update, fullgraph=True, dynamic=False)
 
     def use_eager(self) -> None:
         self._batch, self._cost, self._adam = self.source.batch, self.cost, self.adam.update
