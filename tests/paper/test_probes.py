@@ -62,7 +62,7 @@ def test_a_probe_reads_masks_that_tell_the_digit(
 
 
 def test_perfect_masks_are_read(scenes: Scenes) -> None:
-    lower, upper = perfect_mask_error(scenes, scenes, updates=60, widths=(64,), dropout=0.0)
+    lower, upper = perfect_mask_error([scenes[:50], scenes[50:]], scenes, updates=60, widths=(64,), dropout=0.0)
     assert lower < 0.3
     assert upper < 0.3, "it has seen these scenes"
 
@@ -70,9 +70,20 @@ def test_perfect_masks_are_read(scenes: Scenes) -> None:
 def test_the_command(model: Tagger, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model.save(tmp_path / "model")
     out = tmp_path / "made" / "probes.json"
-    options = ["--model", str(tmp_path / "model"), "--quick", "--device", "cpu", "--out", str(out)]
+    options = [
+        "--model",
+        str(tmp_path / "model"),
+        "--quick",
+        "--compositions",
+        "2",
+        "--device",
+        "cpu",
+        "--out",
+        str(out),
+    ]
     assert main(["probes", *options]) == 0
     record = json.loads(out.read_text())
     assert list(record["levels"]) == ["m", "z", "m z", "level 0", "level 1", "level 2"]
     assert len(record["perfect_masks"]["error_by_digit"]) == 2
+    assert record["perfect_masks"]["scenes"] == 400
     assert "read from perfect masks" in capsys.readouterr().out
