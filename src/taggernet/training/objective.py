@@ -80,7 +80,7 @@ class Objective(nn.Module):
         if self.mixed_groups:
             denoising = self._mixed(batch.x, x_tilde, masks, first)
             return Costs(denoising, denoising, torch.zeros_like(denoising))
-        start = model.start(batch.x.shape[-2], self.groups, masks, first)
+        start = model.start(batch.x.shape[-2], self.groups, masks, first, x_tilde)
         both = batch.classes is not None and batch.labelled is None
         states = list(
             self._iterate(x_tilde, start, noise, first) if both else model.iterate(x_tilde, start, self.iterations)
@@ -119,7 +119,7 @@ class Objective(nn.Module):
         costs = []
         for part, groups in enumerate(self.mixed_groups):
             rows, seen = (scenes[..., part::parts, :] for scenes in (x, x_tilde))
-            start = model.start(rows.shape[-2], groups, masks.fold(part), first // parts)
+            start = model.start(rows.shape[-2], groups, masks.fold(part), first // parts, seen)
             costs.append(self._denoising(rows, model.iterate(seen, start, self.iterations)))
         return torch.stack(costs).mean(0)
 
@@ -142,7 +142,7 @@ class Objective(nn.Module):
     def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
         """The state of the last iteration on corrupted labelled scenes."""
         x_tilde = self.model.corrupt(x, noise, first)
-        state = self.model.start(x.shape[-2], self.groups, masks, first)
+        state = self.model.start(x.shape[-2], self.groups, masks, first, x_tilde)
         *_, last = self._iterate(x_tilde, state, noise, first)
         return last
 
