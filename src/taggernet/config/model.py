@@ -55,7 +55,7 @@ class TaggerConfig:
     """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
     iteration on; 0: all at the mean (the paper)."""
     start: Literal["random", "values", "parts"] = "random"
-    """What masks start from; random: chance alone (the paper); values: like values of a scene start in one group; parts:
+    """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
     so do positions that are explained by parts of the training data which appear together, and of more than two groups
     silence has one. The last two also tie the masks to their start."""
     start_patch: int = 1

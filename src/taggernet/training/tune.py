@@ -94,8 +94,8 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     tried: list[dict[str, Any]]
     if model.kind == "real":
         tried = [
-            posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, posterior | {"widths": wider},
-            {"start": "values"}, parts, parts | {"noise": 2 * model.noise},
+            posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, {"start": "values"}, parts,
+            parts | {"noise": 2 * model.noise},
         ]  # fmt: skip
     elif model.kind == "binary":
         tried = [
