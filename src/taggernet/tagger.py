@@ -77,7 +77,7 @@ class Tagger(nn.Module):
         self.register_buffer("start_patches", patches, persistent=False)
         if config.start == "parts":
             # Set from the data when training begins, and kept with the weights; nothing trains them.
-            self.start_quiet = nn.Parameter(torch.zeros(2, config.elements))
+            self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
             self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))
             self.start_together = nn.Parameter(torch.eye(PARTS))
 
@@ -96,7 +96,7 @@ class Tagger(nn.Module):
     def variant(self) -> Variant:
         """How a step departs from the paper's."""
         config = self.config
-        return Variant(config.masks == "posterior", config.residual, config.start != "random")
+        return Variant(config.masks == "posterior", config.residual, config.tie if config.start != "random" else 0.0)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""

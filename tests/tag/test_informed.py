@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def test_parts_start_as_the_objects_that_they_make_up(signs: bool, quiet: float)
     """Each event in a group of its own, whatever its sign and wherever silence lies; silence in the last group."""
     x, owner = (torch.from_numpy(part) for part in events(600, signs, quiet))
     x = x.float()
-    parts = find_parts(x.reshape(600, 20, 1), "element")
+    parts = find_parts(x.reshape(600, 20, 1), "mean" if signs else "common")
     torch.testing.assert_close(parts.quiet[0], torch.full((20,), quiet), atol=0.1, rtol=0)
     labels = by_parts(x[:200], normal(200, 3, 20), 1, parts).argmax(-2)
     assert adjusted_mutual_information(owner[:200].numpy(), labels.numpy()).mean() > 0.9
@@ -143,7 +144,7 @@ def test_parts_of_binary_scenes_are_above_zero() -> None:
 def test_which_parts_appear_together_is_the_correlation_of_their_weights() -> None:
     x, _ = events(500, signs=True)
     rows = torch.from_numpy(x).float()
-    parts = find_parts(rows.reshape(500, 20, 1), "element")
+    parts = find_parts(rows.reshape(500, 20, 1), "mean")
     weights = _weights(_apart(rows, parts.quiet[0]), parts.shapes)
     used = weights.std(0) > 1e-3
     wanted = np.corrcoef(weights[:, used].numpy().T)
@@ -180,8 +181,23 @@ def test_masks_start_from_what_the_model_sees(start: str, channels: int) -> None
     assert not torch.equal(first.m_pre, model.start(8, 3, masks, seen=rows).m_pre)
     part = model.start(3, 3, masks, 5, seen[5:])
     torch.testing.assert_close(part.m_pre, first.m_pre[5:], atol=1e-3, rtol=1e-3)
-    (without,) = Tagger.iterate(_loose(model), seen, first, 1)
+    (without,) = _loose(model).iterate(seen, first, 1)
     torch.testing.assert_close(after.m, (without.m * first.m / (without.m * first.m).sum(-2, keepdim=True)))
+
+
+def test_the_tie_fades_from_iteration_to_iteration() -> None:
+    """Each iteration's log masks are those without a tie, plus the start's, half as much every time."""
+    model, tied = of_parts(), of_parts()
+    tied.config = replace(model.config, tie=0.5)
+    seen = model.inputs(torch.from_numpy(events(4, signs=True)[0][:, :10]).float())
+    state = model.start(4, 3, Key.of(0), seen=seen)
+    found = list(tied.iterate(seen, state, 3))
+    for i, before in enumerate([state, *found[:-1]]):
+        (loose,) = _loose(model).iterate(seen, before, 1)
+        torch.testing.assert_close(found[i].m_pre, loose.m_pre + 0.5**i * state.m_pre)
+    tied.config = replace(model.config, tie=0.0)
+    (free,), (loose,) = tied.iterate(seen, state, 1), _loose(model).iterate(seen, state, 1)
+    assert torch.equal(free.m, loose.m)
 
 
 def _loose(model: Tagger) -> Tagger:

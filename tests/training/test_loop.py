@@ -74,7 +74,7 @@ def test_masks_start_from_the_parts_of_the_data(resident: int, tmp_path: Path) -
     model = replace(config.model, start="parts", norm="layer")
     config = replace(config, model=model, runtime=replace(config.runtime, resident=resident))
     x = torch.from_numpy(arrays["x"][datasets.own_rows(config.data, "train").rows]).reshape(-1, 10)
-    wanted = find_parts(tn.Tagger(model).inputs(x).detach().reshape(-1, 10, 1), "array")
+    wanted = find_parts(tn.Tagger(model).inputs(x).detach().reshape(-1, 10, 1), "common")
     longer = replace(config, optimiser=replace(config.optimiser, updates=8))
     for run in (tn.train(config, tmp_path / "run"), tn.train(longer, tmp_path / "run")):
         for name, part in wanted._asdict().items():

@@ -53,7 +53,7 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
         assert scores == sorted(scores, reverse=True)
         assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
     assert {trial.config.model.masks for trial in found[0]} == {"mapping", "posterior"}
-    assert len({trial.config.model.noise for trial in found[0]}) == 2
+    assert {trial.config.model.tie for trial in found[0]} == {1.0, tune.FADING}
     assert {len(weight) for trial in found[0] for weight in trial.weights.values()} == {tune.TWINS}
 
 
@@ -90,8 +90,9 @@ def test_what_was_asked_for_is_not_varied() -> None:
     assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
     assert [(c.model.masks, c.model.levels > 0) for c in tried] == [
         ("mapping", False), ("posterior", False), ("posterior", True), ("mapping", False), ("mapping", False),
+        ("mapping", False),
     ]  # fmt: skip
-    assert [c.model.start for c in tried] == ["random", "random", "random", "values", "parts"]
+    assert [c.model.start for c in tried] == ["random", "random", "random", "values", "parts", "parts"]
     for changes in ({"shape": (tune.MOST_PARTS + 1,)}, {"start_patch": 2}):
         other = replace(config, model=replace(config.model, offsets=(), scales=(), **changes))
         assert {c.model.start for c in tune.candidates(other)} == {"random"}

@@ -58,6 +58,8 @@ class TaggerConfig:
     """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
     so do positions that are explained by parts of the training data which appear together, and of more than two groups
     silence has one. The last two also tie the masks to their start."""
+    tie: float = 1.0
+    """How much of the tie to a start from values or parts remains from one iteration to the next; 1: all of it."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""

@@ -75,8 +75,9 @@ class Variant(NamedTuple):
     """The mapping's m is a prior: it is multiplied with how well the group's new z explains x~, q(x~|g_k)."""
     residual: float = 0.0
     """The mapping's z, times this, is added to the last z instead of taking its place; 0: it takes its place."""
-    keep_start: bool = False
-    """The first masks remain a prior: those of every iteration are multiplied with them."""
+    tie: float = 0.0
+    """The first masks are a prior of those of every iteration: in full in the first one, this times as much in each one
+    after it; 0: they are none."""
 
 
 PAPER = Variant()
@@ -135,8 +136,9 @@ def run(
     variant: Variant = PAPER,
 ) -> Iterator[State]:
     """The states after iterations 1 .. T; ``at(i)`` takes the mapping's place in iteration i."""
-    prior = state.m_pre if variant.keep_start else None
+    first = state.m_pre
     for i in range(1, iterations + 1):
+        prior = variant.tie ** (i - 1) * first if variant.tie else None
         state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant, prior)
         yield state
 

@@ -3,7 +3,7 @@
 # S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
 
 The paper's masks start at random. These start from a simple method applied to the corrupted scene, and remain a prior
-that every iteration's mask is multiplied with (``Variant.keep_start``): the mapping learns what the groups look like,
+that every iteration's mask is multiplied with (``Variant.tie``): the mapping learns what the groups look like,
 and then corrects them. Chance still has a part: it picks the elements around which clusters begin.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from taggernet.rng import Key
 
-Silence = Literal["zero", "element", "array"]
+Silence = Literal["zero", "mean", "common"]
 PARTS = 24
 """R: parts that are learned from the training data."""
 QUIET_SHARE = 0.1
@@ -46,13 +46,12 @@ class Parts(NamedTuple):
 def find_parts(x: Float[Tensor, "n P C"], silence: Silence) -> Parts:
     """Non-negative matrix factorisation of how far scenes, in the model's units, are above and below silence.
 
-    Silence is 0, the most common value of each element, or that of each channel of all scenes.
+    Silence is 0, the mean of each element, or the most common value of each channel, wherever it is.
     """
     from sklearn.decomposition import NMF
 
-    rows = x.flatten(1) if silence == "element" else x.flatten(0, 1)
-    common = torch.zeros(rows.shape[1]) if silence == "zero" else _most_common(rows)
-    quiet = common.repeat(x[0].numel() // len(common))
+    of_each = {"zero": torch.zeros_like(x[0]), "mean": x.mean(0)}
+    quiet = (of_each[silence] if silence in of_each else _most_common(x.flatten(0, 1)).expand_as(x[0])).flatten()
     apart = _apart(x.flatten(1), quiet)
     reach = LOUD**2 * apart.square().sum(1).mean() / len(quiet)
     count = min(PARTS, *apart.shape)

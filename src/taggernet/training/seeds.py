@@ -23,7 +23,7 @@ def initial_weights(
     weights = draw_weights(model, seeds, device)
     if config.start == "parts" and scenes is not None:
         x = model.inputs(torch.from_numpy(scenes.reshape(len(scenes), -1))).detach()
-        silence: Silence = "zero" if config.kind != "real" else "element" if len(config.shape) == 1 else "array"
+        silence: Silence = "zero" if config.kind != "real" else "mean" if len(config.shape) == 1 else "common"
         parts = find_parts(torch.unflatten(x, -1, (-1, config.channels)), silence)
         for name, part in parts._asdict().items():
             weights[f"start_{name}"] = part.to(device).repeat(len(seeds), 1, 1)

@@ -47,6 +47,8 @@ UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
 """Of each setting: validation scenes and random starts that it is judged by, and first weights."""
 LEVELS, RESIDUAL = 1.0, 0.3
 """Real: the values of these two fields that are tried, together and with posterior masks."""
+FADING = 0.5
+"""Of masks that start from parts: the tie that is tried beside a whole one."""
 WIDEST = 512
 """Width up to which four times the default is tried on binary scenes."""
 MOST_PARTS = 1_024
@@ -61,7 +63,7 @@ MARGIN = 0.15
 TIED = 0.05
 """What masks that start from the scene must be better by: they are tied to their start, and so more alike anyway."""
 FILE = "tuning.json"
-OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start")
+OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
 
@@ -95,7 +97,7 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     if model.kind == "real":
         tried = [
             posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, {"start": "values"}, parts,
-            parts | {"noise": 2 * model.noise},
+            parts | {"tie": FADING},
         ]  # fmt: skip
     elif model.kind == "binary":
         tried = [
