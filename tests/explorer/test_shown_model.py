@@ -176,6 +176,6 @@ def test_a_batchnorm_model_without_scenes_is_one_sentence() -> None:
 
 
 def test_a_model_whose_masks_start_from_the_scene_is_one_sentence() -> None:
-    with pytest.raises(ValueError, match="the page knows random starts alone: see report.html of its run") as error:
+    with pytest.raises(ValueError, match="the page knows random starts alone: see report") as error:
         shown_model(Tagger(replace(SMALL, start="parts")))
     assert "\n" not in str(error.value)

@@ -49,7 +49,10 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
     for trials in found:
         usual = [tune.setting(trial.config) == tune.setting(config) for trial in trials]
         assert sum(usual) == 1
-        scores = [trial.score + tune.MARGIN * default for trial, default in zip(trials, usual, strict=True)]
+        scores = [
+            trial.score + tune.MARGIN * default - tune.TIED * (trial.config.model.start != "random")
+            for trial, default in zip(trials, usual, strict=True)
+        ]
         assert scores == sorted(scores, reverse=True)
         assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
     assert {trial.config.model.masks for trial in found[0]} == {"mapping", "posterior"}
@@ -88,11 +91,10 @@ def test_what_was_asked_for_is_not_varied() -> None:
     asked = replace(config, model=replace(config.model, noise=0.123, widths=(20, 10)))
     tried = tune.candidates(asked, default=config)
     assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
-    assert [(c.model.masks, c.model.levels > 0) for c in tried] == [
-        ("mapping", False), ("posterior", False), ("posterior", True), ("mapping", False), ("mapping", False),
-        ("mapping", False),
+    assert [(c.model.masks, c.model.start, c.model.tie) for c in tried] == [
+        ("mapping", "random", 1), ("posterior", "random", 1), ("mapping", "values", 1), ("mapping", "parts", 1),
+        ("mapping", "parts", tune.FADING),
     ]  # fmt: skip
-    assert [c.model.start for c in tried] == ["random", "random", "random", "values", "parts", "parts"]
     for changes in ({"shape": (tune.MOST_PARTS + 1,)}, {"start_patch": 2}):
         other = replace(config, model=replace(config.model, offsets=(), scales=(), **changes))
         assert {c.model.start for c in tune.candidates(other)} == {"random"}
@@ -126,10 +128,10 @@ def test_the_command_tunes_once_and_resumes(
     words = ["train", str(path), "--out", str(run), "--batch", "8", "--device", "cpu", "--no-progress"]
     assert main([*words, "--updates", "10", "--widths", "12", "6"]) == 0
     shown = capsys.readouterr().out
-    assert "tuning: up to 6 settings, 2 updates each" in shown
+    assert "tuning: up to 5 settings, 2 updates each" in shown
     assert "chosen: " in shown
     rows: list[dict[str, Any]] = json.loads((run / "tuning.json").read_text())
-    assert [row["chosen"] for row in rows] == [True, False, False, False, False, False]
+    assert [row["chosen"] for row in rows] == [True, False, False, False, False]
     model = json.loads((run / "config.json").read_text())["model"]
     assert {name: model[name] for name in tune.OF_MODEL} == {name: rows[0][name] for name in tune.OF_MODEL}
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0

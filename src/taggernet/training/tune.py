@@ -45,8 +45,6 @@ from taggernet.training.update_loop import UpdateLoop
 
 UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
 """Of each setting: validation scenes and random starts that it is judged by, and first weights."""
-LEVELS, RESIDUAL = 1.0, 0.3
-"""Real: the values of these two fields that are tried, together and with posterior masks."""
 FADING = 0.5
 """Of masks that start from parts: the tie that is tried beside a whole one."""
 WIDEST = 512
@@ -95,10 +93,7 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     parts: dict[str, Any] = {"start": "parts"}
     tried: list[dict[str, Any]]
     if model.kind == "real":
-        tried = [
-            posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, {"start": "values"}, parts,
-            parts | {"tie": FADING},
-        ]  # fmt: skip
+        tried = [posterior, {"start": "values"}, parts, parts | {"tie": FADING}]
     elif model.kind == "binary":
         tried = [
             {"groups": less}, {"noise": 0.5 * model.noise}, {"widths": widest}, posterior | {"widths": widest},
