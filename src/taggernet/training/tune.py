@@ -58,7 +58,7 @@ FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
 MARGIN = 0.15
 """The default is only left for a score that is higher by this much: after a short training, scores are rough."""
-TIED = 0.05
+TIED = 0.1
 """What masks that start from the scene must be better by: they are tied to their start, and so more alike anyway."""
 FILE = "tuning.json"
 OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
@@ -96,7 +96,7 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
         tried = [posterior, {"start": "values"}, parts, parts | {"tie": FADING}]
     elif model.kind == "binary":
         tried = [
-            {"groups": less}, {"noise": 0.5 * model.noise}, {"widths": widest}, posterior | {"widths": widest},
+            {"groups": less}, {"noise": 0.5 * model.noise}, posterior | {"widths": widest},
             parts | {"noise": 0.25 * model.noise},
         ]  # fmt: skip
     else:
