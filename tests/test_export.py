@@ -88,8 +88,7 @@ def inputs(kind: str, batch: int) -> Any:
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
-     ("real", "layer", 0, {"masks": "posterior", "levels": 0.7, "residual": 0.3, "start_patch": 3,
-                          "start_correlated": True})],
+     ("real", "layer", 0, {"masks": "posterior", "levels": 0.7, "residual": 0.3, "start_patch": 3})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
@@ -219,3 +218,10 @@ def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported:
     assert scenes.groups is not None
     ami = adjusted_mutual_information(scenes.groups.reshape(8, -1).astype(np.int64), masks.argmax(1))
     assert ami.mean() > 0.8
+
+
+def test_a_model_whose_masks_start_from_the_scene_is_refused(tmp_path: Path) -> None:
+    model = Tagger(TaggerConfig((20,), "real", (8, 4), start="values", norm="layer"))
+    with pytest.raises(ValueError, match="start from the scene's values, which ONNX files do not do: use it in Python"):
+        export(model, tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())

@@ -76,12 +76,15 @@ def test_groups_of_other_first_weights_are_compared() -> None:
     labels, counted = random.integers(0, 3, (4, 40, 12)), random.random((40, 12)) < 0.6
     labels[:2, :5] = 1  # not a scene on which the twins agree: neither divides it
     labels[3] = labels[2]
-    found = [_reproduced(torch.from_numpy(labels), s, 2, torch.from_numpy(counted)) for s in range(4)]
+    same = torch.from_numpy(labels)
+    found = [_reproduced(same, same, s, 2, torch.from_numpy(counted)) for s in range(4)]
     pairs = [[(a[c], b[c]) for a, b, c in zip(*labels[i : i + 2], counted, strict=True)] for i in (0, 2)]
     wanted = [np.mean([adjusted_mutual_info_score(a, b, average_method="max") for a, b in of_two if len(set(a)) > 1])
               for of_two in pairs]  # fmt: skip
     assert found == pytest.approx([wanted[0], wanted[0], 1.0, 1.0], abs=1e-5)
-    assert _reproduced(torch.ones(2, 40, 12, dtype=torch.int64), 0, 2, torch.from_numpy(counted)) == 0.0
+    one = torch.ones(2, 40, 12, dtype=torch.int64)
+    assert _reproduced(one, one, 0, 2, torch.from_numpy(counted)) == 0.0
+    assert _reproduced(same, same.roll(1, 1), 2, 2, torch.from_numpy(counted)) < 0.2, "another start of the twin counts"
 
 
 def test_the_score_is_that_of_other_first_weights_where_they_are_known() -> None:
@@ -141,9 +144,9 @@ def test_a_split_that_is_the_same_in_every_scene_scores_nothing() -> None:
 
 
 def test_the_same_split_in_every_scene_counts_where_it_is_no_chance() -> None:
-    """Other first weights find it too, or masks start as the data are correlated: each element has one owner."""
+    """Other first weights find it too, or masks start from the data's parts: each element has one owner."""
     assert GroupingReport(3, [1.0], [1.0], [3.0], [1.0], [0.8]).score == pytest.approx([0.8])
-    found = GroupingReport(3, [1.0], [0.9], [3.0], [1.0], correlated=True)
+    found = GroupingReport(3, [1.0], [0.9], [3.0], [1.0], by_parts=True)
     assert found.score == pytest.approx([0.9])
     assert found.formed == [True]
     assert str(found).endswith("3.0 of 3 groups used, the same in all scenes)")

@@ -68,6 +68,11 @@ def export(
 
     ``iterations`` is the loop's default T, the model's own unless given.
     """
+    if model.config.start != "random":
+        raise ValueError(
+            f"masks of this model start from the scene's {model.config.start}, which ONNX files do not do: "
+            "use it in Python, or train one with --start random"
+        )
     t = check_count("iterations", model.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
@@ -192,7 +197,7 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
         node("Greater", ["loop.difference", "loop.zero"], ["loop.groups_differ"]),
         node("Where", ["loop.groups_differ", "start", "loop.random"], ["loop.every_start"]),
         node("Gather", ["loop.every_start", "loop.patches"], ["loop.start"], axis=2),
-        *_first_m(model, constants),
+        node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
         node("Shape", ["start"], ["loop.start_shape"]),
         node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
         *_first_z(config, constants),
@@ -223,18 +228,6 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     return onnx.helper.make_model(
         graph, opset_imports=list(one.opset_import), ir_version=one.ir_version, functions=list(one.functions)
     )
-
-
-def _first_m(model: Tagger, constants: dict[str, Array]) -> list[Any]:
-    """The first masks, mixed where positions start correlated."""
-    node = _onnx().helper.make_node
-    if not model.config.start_correlated:
-        return [node("Softmax", ["loop.start"], ["loop.first_m"], axis=1)]
-    constants["loop.factor"] = model.start_factor.detach().cpu().numpy()
-    return [
-        node("MatMul", ["loop.start", "loop.factor"], ["loop.mixed_start"]),
-        node("Softmax", ["loop.mixed_start"], ["loop.first_m"], axis=1),
-    ]
 
 
 def _first_z(config: TaggerConfig, constants: dict[str, Array]) -> list[Any]:

@@ -50,18 +50,19 @@ class GroupingReport:
     elsewhere: list[float] = field(default_factory=list)
     """Mean AMI of the labels of two different scenes: high where every scene is cut in the same way, seen or not."""
     reproduced: list[float] = field(default_factory=list)
-    """Mean AMI of the labels of models that only differ in their first weights: low where chance made the groups. Of
-    real scenes only what differs from the mean by a standard deviation counts: silence may belong to anybody."""
+    """Mean AMI of the labels of models that only differ in their first weights, from another start: low where chance
+    made the groups. Of real scenes only what differs from the mean by a standard deviation counts: silence may belong
+    to anybody."""
     by_value: list[float] = field(default_factory=list)
     """Real scenes with twins: mean AMI of the labels with K classes of values, from low to high; 1: values tell all."""
-    correlated: bool = False
-    """Whether masks start as the data are correlated: then one cut for all scenes is what the data say."""
+    by_parts: bool = False
+    """Whether masks start from the parts of the data: then one cut for all scenes is what the data say."""
 
     @property
     def formed(self) -> list[bool]:
         """Whether groups formed, by seed."""
         return [
-            c >= DECIDED and a >= AGREED and u >= TWO and (e < ALIKE or self.correlated)
+            c >= DECIDED and a >= AGREED and u >= TWO and (e < ALIKE or self.by_parts)
             for c, a, u, e in zip(self.confidence, self.agreement, self.used, self._elsewhere, strict=True)
         ]
 
@@ -82,7 +83,7 @@ class GroupingReport:
             told = [max(0.0, value) for value in self.by_value or [0.0] * len(self.used)]
             parts = zip(self.reproduced, self.confidence, divided, told, strict=True)
             return [max(0.0, r) * c**0.5 * d * (1 - v / 2) for r, c, d, v in parts]
-        alike = [0.0 if self.correlated else max(0.0, e) for e in self._elsewhere]
+        alike = [0.0 if self.by_parts else max(0.0, e) for e in self._elsewhere]
         parts = zip(self.agreement, self.confidence, divided, alike, strict=True)
         return [min(1.0, max(0.0, a - e) * c * d) for a, c, d, e in parts]
 
@@ -174,9 +175,9 @@ def grouping_report(
         [_agreement([of_start[s] for of_start in labels], counted) for s in range(seeds)],
         [fmean(_used(of_start[s], counted, groups) for of_start in labels) for s in range(seeds)],
         [_elsewhere(labels[0][s], counted) for s in range(seeds)],
-        [_reproduced(labels[0], s, twins, loud) for s in range(seeds)] if twins > 1 else [],
+        [_reproduced(labels[0], labels[-1], s, twins, loud) for s in range(seeds)] if twins > 1 else [],
         [_by_value(labels[0][s], seen, groups) for s in range(seeds)] if twins > 1 and real else [],
-        model.config.start_correlated,
+        model.config.start == "parts",
     )
 
 
@@ -198,10 +199,12 @@ def _agreement(labels: list[Int[Tensor, "n P"]], counted: Shaped[Tensor, "n P"])
     return fmean(agreements((a + 1) * counted, b)["ami"].mean().item() for a, b in combinations(labels, 2))
 
 
-def _reproduced(labels: Int[Tensor, "S n P"], model: int, twins: int, counted: Shaped[Tensor, "n P"]) -> float:
-    """Mean AMI of a model's labels with those of its twins, over the scenes where it divides what counts."""
+def _reproduced(
+    labels: Int[Tensor, "S n P"], others: Int[Tensor, "S n P"], model: int, twins: int, counted: Shaped[Tensor, "n P"]
+) -> float:
+    """Mean AMI of a model's labels with its twins' from another start, over the scenes where it divides what counts."""
     own, first = (labels[model] + 1) * counted, model // twins * twins
-    found = [agreements(own, labels[s])["ami"][_several(own)] for s in range(first, first + twins) if s != model]
+    found = [agreements(own, others[s])["ami"][_several(own)] for s in range(first, first + twins) if s != model]
     return fmean(ami.mean().item() if len(ami) else 0.0 for ami in found)
 
 

@@ -36,6 +36,7 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
 from taggernet.tag.grouping import batches, best_of, join_histories
+from taggernet.tag.informed import PARTS, Parts, by_parts, by_value
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
@@ -76,9 +77,11 @@ class Tagger(nn.Module):
         self.register_buffer("element_units", each, persistent=False)
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
-        if config.start_correlated:
-            # Set from the data when training begins, and kept with the weights; nothing trains it.
-            self.start_factor = nn.Parameter(torch.eye(config.positions))
+        if config.start == "parts":
+            # Set from the data when training begins, and kept with the weights; nothing trains them.
+            self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
+            self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))
+            self.start_together = nn.Parameter(torch.eye(PARTS))
 
     @property
     def units(self) -> Units:
@@ -94,7 +97,8 @@ class Tagger(nn.Module):
     @property
     def variant(self) -> Variant:
         """How a step departs from the paper's."""
-        return Variant(self.config.masks == "posterior", self.config.residual)
+        config = self.config
+        return Variant(config.masks == "posterior", config.residual, config.tie if config.start != "random" else 0.0)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
@@ -104,14 +108,29 @@ class Tagger(nn.Module):
         """x~, in the model's units, as is the noise."""
         return self.corruption.apply(self.inputs(x), key, first)
 
-    def start(self, batch: int, groups: int, key: Key, first: int | Tensor = 0) -> State:
-        """Random masks from this key, z at the data's mean."""
+    def start(
+        self, batch: int, groups: int, key: Key, first: int | Tensor = 0, seen: Float[Tensor, "*S B N"] | None = None
+    ) -> State:
+        """Random masks from this key, z at the data's mean; ``seen`` is x~, for masks that start from the scene."""
         config = self.config
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
-        factor = self.start_factor.detach() if config.start_correlated else None
-        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches, factor)
+        return start(
+            batch, groups, every, key, first, config.channels, config.start_levels, patches, self._informed(seen)
+        )
+
+    def _informed(self, seen: Tensor | None) -> Callable[[Tensor], Tensor] | None:
+        """What makes masks that know the scene out of random numbers."""
+        config = self.config
+        if config.start == "random":
+            return None
+        if seen is None:
+            raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
+        if config.start == "values":
+            return lambda random: by_value(seen, random, config.channels)
+        parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
+        return lambda random: by_parts(seen, random, config.channels, parts)
 
     def iterate(
         self,
@@ -164,7 +183,7 @@ class Tagger(nn.Module):
         those of clean x: with noise BatchNorm uses the statistics of the batch, as in training.
         """
         seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
-        state = self.start(x.shape[-2], groups, masks, first)
+        state = self.start(x.shape[-2], groups, masks, first, seen)
         yield state
         yield from self.iterate(seen, state, iterations, frozen=noise is None)
 
@@ -269,8 +288,9 @@ class Tagger(nn.Module):
         size = math.ceil(len(rows) / math.ceil(len(rows) / batch_size))  # no batch is much smaller than the others
         masks = Key.of(seed, self.w.device).fold("masks")
         loops = (
-            self.iterate(self.inputs(part), self.start(len(part), k, masks, first), t, frozen=False)
+            self.iterate(seen, self.start(len(part), k, masks, first, seen), t, frozen=False)
             for first, part in batches(rows, size)
+            for seen in [self.inputs(part)]
         )
         freeze(mapping, loops, t)
         self.config = replace(self.config, frozen_iterations=t)

@@ -85,6 +85,7 @@ BROKEN = """async ([change]) => {
   if (change === 'colours') card.model.channels = 3
   if (change === 'another mapping') card.model.mapping = 'transformer'
   if (change === 'another decoder') card.model.decoder = 'wavelets'
+  if (change === 'another start') card.model.start = 'parts'
   if (change === 'groups that talk') card.model.group_attention = 8
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
@@ -101,6 +102,7 @@ SENTENCES = {
     "groups that talk": "has no mapping.ladder.attention",
     "another mapping": "knows ladder and conv",
     "another decoder": "knows mirror and broadcast",
+    "another start": "this page knows random starts",
     "too large": "at most 128 a side",
 }
 

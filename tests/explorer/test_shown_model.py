@@ -173,3 +173,9 @@ def test_a_batchnorm_model_without_scenes_is_one_sentence() -> None:
         shown_model(model)
     x = np.random.default_rng(0).integers(0, 2, (8, 5, 9)).astype(np.uint8)
     assert isinstance(shown_model(model, Scenes.of(x)).card, bytes)
+
+
+def test_a_model_whose_masks_start_from_the_scene_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match="the page knows random starts alone: see report") as error:
+        shown_model(Tagger(replace(SMALL, start="parts")))
+    assert "\n" not in str(error.value)

@@ -34,6 +34,8 @@ def runs() -> dict[str, Config]:
         "classes on top": shrunk("texture-mnist-2-labels-1k"),
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
+        "starts from values": replace(sprites, model=replace(sprites.model, start="values", tie=0.5)),
+        "starts from parts": replace(mixed, model=replace(mixed.model, start="parts"), seeds=2),
     }
 
 

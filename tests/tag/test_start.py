@@ -1,18 +1,17 @@
-"""Where the loop begins: patches that start alike, positions that vary together, levels of the groups."""
+"""Where the loop begins: patches that start alike, levels of the groups."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from taggernet import Tagger, TaggerConfig
 from taggernet.rng import Key
 from taggernet.tag import start
-from taggernet.tag.start import correlated_masks, first_of_patch
+from taggernet.tag.start import first_of_patch
 
 
 @pytest.mark.parametrize(("shape", "side"), [((7,), 3), ((4, 6), 2), ((5, 7), 3), ((2, 3, 4), 2), ((3, 3), 9)])
@@ -59,41 +58,3 @@ def test_groups_may_start_at_levels_of_their_own(side: int) -> None:
     # A standard normal per group, less the mean of three: a variance of 1 - 1/3.
     assert abs(level[..., 0].var().item() - 4 * (1 - 1 / 3)) < 0.2
     assert torch.equal(levels.fed, levels.z)
-
-
-def test_positions_that_vary_together_start_together() -> None:
-    """The covariance of the pre-activations is 4 r^2, whatever the sign of r; a still position starts by itself."""
-    random = np.random.default_rng(0)
-    events = random.standard_normal((4_000, 2))
-    x = np.stack([events[:, 0], -3 * events[:, 0], events[:, 1], events.sum(1), np.full(4_000, 7.0)], 1)
-    factor = correlated_masks(torch.from_numpy(x.reshape(4_000, 5, 1)))
-    r = np.zeros((5, 5))
-    r[:4, :4], r[4, 4] = np.corrcoef(x[:, :4].T), 1
-    np.testing.assert_allclose((factor.T @ factor).numpy(), 4 * r**2, atol=1e-3)
-
-    model = Tagger(TaggerConfig((5,), "real", (8, 4), start_correlated=True))
-    plain = Tagger(TaggerConfig((5,), "real", (8, 4))).start(1_000, 2, Key.of(0))
-    assert torch.equal(model.start(1_000, 2, Key.of(0)).m, plain.m), "until training sets the factor"
-    with torch.no_grad():
-        model.start_factor.copy_(factor)
-    state = model.start(1_000, 2, Key.of(0))
-    owner = state.m.argmax(1)
-    assert torch.equal(owner[:, 0], owner[:, 1])
-    assert 0.4 < (owner[:, 0] == owner[:, 2]).float().mean() < 0.6
-    assert torch.equal(state.z, plain.z)
-    torch.testing.assert_close(state.m_pre, plain.m_pre @ factor)
-
-
-def test_channels_of_a_position_vary_as_one() -> None:
-    """r is the mean over the channels, each on its own scale."""
-    random = np.random.default_rng(1)
-    x = random.standard_normal((500, 3, 2)) * [1.0, 100.0]
-    x[:, 1] = x[:, 0] * [1.0, -1.0]  # alike in one channel, opposite in the other: no more together than chance
-    factor = correlated_masks(torch.from_numpy(x))
-    r = np.mean([np.corrcoef(x[:, :, channel].T) for channel in range(2)], 0)
-    np.testing.assert_allclose((factor.T @ factor).numpy(), 4 * r**2, atol=1e-3)
-
-
-def test_too_many_positions_cannot_start_correlated() -> None:
-    with pytest.raises(ValueError, match=r"shape=\(100, 100\) has more than 4,096: set it to False"):
-        TaggerConfig((100, 100), start_correlated=True)

@@ -49,11 +49,14 @@ def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
     for trials in found:
         usual = [tune.setting(trial.config) == tune.setting(config) for trial in trials]
         assert sum(usual) == 1
-        scores = [trial.score + tune.MARGIN * default for trial, default in zip(trials, usual, strict=True)]
+        scores = [
+            trial.score + tune.MARGIN * default - tune.TIED * (trial.config.model.start != "random")
+            for trial, default in zip(trials, usual, strict=True)
+        ]
         assert scores == sorted(scores, reverse=True)
         assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
     assert {trial.config.model.masks for trial in found[0]} == {"mapping", "posterior"}
-    assert len({trial.config.model.noise for trial in found[0]}) == 2
+    assert {trial.config.model.tie for trial in found[0]} == {1.0, tune.FADING}
     assert {len(weight) for trial in found[0] for weight in trial.weights.values()} == {tune.TWINS}
 
 
@@ -65,26 +68,46 @@ def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float
     assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
 
 
+def test_masks_tied_to_their_start_have_to_be_better() -> None:
+    _, config = own("real")
+    settings = [replace(config, model=replace(config.model, **c)) for c in ({"noise": 0.7}, {"start": "parts"})]
+    for score, first in ((0.59, 0), (0.61, 1)):
+        pair = zip(settings, (0.5, score), strict=True)
+        trials = [tune.Trial(c, one, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, one in pair]
+        assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
+
+
+def test_values_are_started_from_where_they_fall_into_clusters() -> None:
+    random = np.random.default_rng(0)
+    clear = random.choice([-1.0, 1.0], (200, 12)) + 0.05 * random.standard_normal((200, 12))
+    for x, wanted in ((clear, True), (random.standard_normal((200, 12)), False)):
+        scenes = Scenes.of(x.astype(np.float32))
+        config = replace(config_for(scenes), groups=2, test_groups=2)
+        assert tune._values_tell(config, scenes) == wanted
+
+
 def test_what_was_asked_for_is_not_varied() -> None:
     _, config = own("real")
     asked = replace(config, model=replace(config.model, noise=0.123, widths=(20, 10)))
     tried = tune.candidates(asked, default=config)
     assert {(c.model.noise, c.model.widths) for c in tried} == {(0.123, (20, 10))}
-    assert [(c.model.masks, c.model.levels > 0) for c in tried] == [
-        ("mapping", False), ("posterior", False), ("posterior", True), ("posterior", False),
+    assert [(c.model.masks, c.model.start, c.model.tie) for c in tried] == [
+        ("mapping", "random", 1), ("posterior", "random", 1), ("mapping", "values", 1), ("mapping", "parts", 1),
+        ("mapping", "parts", tune.FADING),
     ]  # fmt: skip
-    assert [c.model.start_correlated for c in tried] == [False, False, False, True]
-    large = replace(config, model=replace(config.model, shape=(tune.MOST_CORRELATED + 1,), offsets=(), scales=()))
-    assert not any(c.model.start_correlated for c in tune.candidates(large)), "a matrix of all pairs would be large"
+    for changes in ({"shape": (tune.MOST_PARTS + 1,)}, {"start_patch": 2}):
+        other = replace(config, model=replace(config.model, offsets=(), scales=(), **changes))
+        assert {c.model.start for c in tune.candidates(other)} == {"random"}
 
 
 def test_wider_networks_are_tried_for_binary_scenes() -> None:
-    """Twice and four times, the widest also with correlated starts; four times only if that is no giant."""
+    """Four times, with posterior masks; twice if four times is a giant."""
     _, config = own("binary")
-    for first, times in ((100, {1, 2, 4}), (200, {1, 2})):
+    for first, times in ((100, {1, 4}), (200, {1, 2})):
         tried = tune.candidates(replace(config, model=replace(config.model, widths=(first, first // 2))))
         assert {c.model.widths[0] // first for c in tried} == times
-        assert {c.model.widths[0] // first for c in tried if c.model.start_correlated} == {max(times)}
+        assert {c.model.widths[0] // first for c in tried if c.model.masks == "posterior"} == {max(times)}
+        assert {c.model.start for c in tried} == {"random", "parts"}
 
 
 def test_a_group_less_is_tried_for_binary_scenes_unless_k_was_asked_for() -> None:
@@ -105,10 +128,10 @@ def test_the_command_tunes_once_and_resumes(
     words = ["train", str(path), "--out", str(run), "--batch", "8", "--device", "cpu", "--no-progress"]
     assert main([*words, "--updates", "10", "--widths", "12", "6"]) == 0
     shown = capsys.readouterr().out
-    assert "tuning: 6 settings, 2 updates each" in shown
+    assert "tuning: up to 5 settings, 2 updates each" in shown
     assert "chosen: " in shown
     rows: list[dict[str, Any]] = json.loads((run / "tuning.json").read_text())
-    assert [row["chosen"] for row in rows] == [True, False, False, False, False, False]
+    assert [row["chosen"] for row in rows] == [True, False, False, False, False]
     model = json.loads((run / "config.json").read_text())["model"]
     assert {name: model[name] for name in tune.OF_MODEL} == {name: rows[0][name] for name in tune.OF_MODEL}
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0

@@ -19,9 +19,6 @@ from taggernet.config.validate import (
     check_sizes,
 )
 
-MAX_CORRELATED = 4_096
-"""Positions that may start correlated."""
-
 
 @dataclass(frozen=True)
 class TaggerConfig:
@@ -57,9 +54,12 @@ class TaggerConfig:
     levels: float = 0.0
     """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
     iteration on; 0: all at the mean (the paper)."""
-    start_correlated: bool = False
-    """Whether positions that vary together in the training data start in the same group, more or less; False: every
-    position by itself (the paper)."""
+    start: Literal["random", "values", "parts"] = "random"
+    """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
+    so do positions that are explained by parts of the training data which appear together, and of more than two groups
+    silence has one. The last two also tie the masks to their start."""
+    tie: float = 1.0
+    """How much of the tie to a start from values or parts remains from one iteration to the next; 1: all of it."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""
@@ -121,10 +121,12 @@ class TaggerConfig:
                     f"{name}={getattr(self, name)} is for real values, but kind={self.kind!r}: set it to 0"
                 )
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
-        if self.start_correlated and self.positions > MAX_CORRELATED:
+        if self.start == "values" and self.kind != "real":
+            raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")
+        if self.start != "random" and self.start_patch > 1:
             raise ValueError(
-                f"start_correlated needs a matrix of all pairs of positions, but shape={self.shape} has more than "
-                f"{MAX_CORRELATED:,}: set it to False, or give smaller inputs"
+                f"start_patch={self.start_patch} is for masks that start at random, but start={self.start!r}: "
+                "set it to 1, or start to 'random'"
             )
         self._set("widths", check_sizes("widths", self.widths, least=2, most=MAX_LEVELS, largest=MAX_WIDTH))
         self._set(

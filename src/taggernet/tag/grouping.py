@@ -75,6 +75,9 @@ class Variant(NamedTuple):
     """The mapping's m is a prior: it is multiplied with how well the group's new z explains x~, q(x~|g_k)."""
     residual: float = 0.0
     """The mapping's z, times this, is added to the last z instead of taking its place; 0: it takes its place."""
+    tie: float = 0.0
+    """The first masks are a prior of those of every iteration: in full in the first one, this times as much in each one
+    after it; 0: they are none."""
 
 
 PAPER = Variant()
@@ -92,13 +95,18 @@ def features(
 
 def step(
     mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor,
-    variant: Variant = PAPER,
+    variant: Variant = PAPER, prior: Float[Tensor, "*S B K P"] | None = None,
 ) -> State:  # fmt: skip
-    """One iteration: the same mapping for every group, then a softmax over the groups in float32 or wider."""
+    """One iteration: the same mapping for every group, then a softmax over the groups in float32 or wider.
+
+    ``prior`` is that of the masks, before its softmax.
+    """
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
     z_pre = _by_group(mapped.z_pre, batch, groups)
     m_pre = wide(_by_group(mapped.m_pre, batch, groups))
+    if prior is not None:
+        m_pre = m_pre + prior
     if variant.residual:
         z_pre = state.fed + variant.residual * z_pre
     z = likelihood.mean(z_pre)
@@ -128,8 +136,10 @@ def run(
     variant: Variant = PAPER,
 ) -> Iterator[State]:
     """The states after iterations 1 .. T; ``at(i)`` takes the mapping's place in iteration i."""
+    first = state.m_pre
     for i in range(1, iterations + 1):
-        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant)
+        prior = variant.tie ** (i - 1) * first if variant.tie else None
+        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant, prior)
         yield state
 
 

@@ -74,7 +74,7 @@ def choices(config: Config) -> str:
     return (
         f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
         f"{'' if model.masks == 'mapping' else 'posterior masks, '}{'groups start at levels, ' if model.levels else ''}"
-        f"{'masks start correlated, ' if model.start_correlated else ''}"
+        f"{'' if model.start == 'random' else f'masks start from {model.start}, '}"
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
     )
 

@@ -25,7 +25,7 @@ OF_OBJECTS = ("shapes", "tetrominoes", "sprites")
 BUILT_IN = ("shapes", *DIGITS, "tetrominoes", "sprites")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
-FREEZE_ON, START_FROM = 2_000, 5_000
+FREEZE_ON, START_FROM = 2_000, 2_000
 """Training scenes on which statistics are frozen, and whose correlations masks start with, at most."""
 
 
@@ -84,8 +84,8 @@ def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | Non
 
 
 def scenes_to_start_from(config: Config, train: Scenes | LazyRows) -> Array | None:
-    """Training scenes for masks that start correlated, where the model has them."""
-    return _spread_out(config, train, START_FROM) if config.model.start_correlated else None
+    """Training scenes for the parts from which masks start, where the model has them."""
+    return _spread_out(config, train, START_FROM) if config.model.start == "parts" else None
 
 
 def _spread_out(config: Config, train: Scenes | LazyRows, most: int) -> Array:

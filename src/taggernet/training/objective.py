@@ -76,7 +76,7 @@ class Objective(nn.Module):
         """``first`` is the index of the batch's first scene in the global batch."""
         model = self.model
         x_tilde = model.corrupt(batch.x, noise, first)
-        start = model.start(batch.x.shape[-2], self.groups, masks, first)
+        start = model.start(batch.x.shape[-2], self.groups, masks, first, x_tilde)
         both = batch.classes is not None and batch.labelled is None
         states = list(
             self._iterate(x_tilde, start, noise, first) if both else model.iterate(x_tilde, start, self.iterations)
@@ -120,7 +120,7 @@ class Objective(nn.Module):
     def _last(self, x: Tensor, noise: Key, masks: Key, first: int) -> State:
         """The state of the last iteration on corrupted labelled scenes."""
         x_tilde = self.model.corrupt(x, noise, first)
-        state = self.model.start(x.shape[-2], self.groups, masks, first)
+        state = self.model.start(x.shape[-2], self.groups, masks, first, x_tilde)
         *_, last = self._iterate(x_tilde, state, noise, first)
         return last
 

@@ -11,18 +11,22 @@ from torch import Tensor, nn
 from taggernet.arrays import Array
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
-from taggernet.tag.start import correlated_masks
+from taggernet.tag.informed import Silence, find_parts
 from taggernet.tagger import Tagger, TaggerConfig
 
 
 def initial_weights(
     config: TaggerConfig, seeds: list[int], device: torch.device | str, scenes: Array | None = None
 ) -> dict[str, Tensor]:
-    """The weights at which training of these seeds starts; ``scenes`` (n, ...) are for masks that start correlated."""
-    weights = draw_weights(Tagger(config), seeds, device)
-    if config.start_correlated and scenes is not None:
-        x = torch.from_numpy(scenes.reshape(len(scenes), config.positions, config.channels))
-        weights["start_factor"] = correlated_masks(x).to(device).repeat(len(seeds), 1, 1)
+    """The weights at which training of these seeds starts; ``scenes`` (n, ...) are for masks that start from parts."""
+    model = Tagger(config)
+    weights = draw_weights(model, seeds, device)
+    if config.start == "parts" and scenes is not None:
+        x = model.inputs(torch.from_numpy(scenes.reshape(len(scenes), -1))).detach()
+        silence: Silence = "zero" if config.kind != "real" else "mean" if len(config.shape) == 1 else "common"
+        parts = find_parts(torch.unflatten(x, -1, (-1, config.channels)), silence)
+        for name, part in parts._asdict().items():
+            weights[f"start_{name}"] = part.to(device).repeat(len(seeds), 1, 1)
     return weights
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,6 +29,7 @@ from taggernet.fileio import make_folder, write_json
 from taggernet.grouping_report import grouping_report
 from taggernet.nets.norm import NormKind
 from taggernet.rng import Key
+from taggernet.tag.informed import between_clusters
 from taggernet.tagger import Tagger
 from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
@@ -43,18 +45,23 @@ from taggernet.training.update_loop import UpdateLoop
 
 UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
 """Of each setting: validation scenes and random starts that it is judged by, and first weights."""
-LEVELS, RESIDUAL = 1.0, 0.3
-"""Real: the values of these two fields that are tried, together and with posterior masks."""
+FADING = 0.5
+"""Of masks that start from parts: the tie that is tried beside a whole one."""
 WIDEST = 512
 """Width up to which four times the default is tried on binary scenes."""
-MOST_CORRELATED = 1_024
-"""Positions up to which masks that start correlated are tried: they need a matrix of all pairs."""
+MOST_PARTS = 1_024
+"""Positions up to which masks that start from values or parts are tried."""
+BETWEEN = 0.08
+"""Share of values between two clusters up to which masks that start from values are tried: elsewhere they give
+clusters too, and the same ones every time."""
 FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
 MARGIN = 0.15
 """The default is only left for a score that is higher by this much: after a short training, scores are rough."""
+TIED = 0.1
+"""What masks that start from the scene must be better by: they are tied to their start, and so more alike anyway."""
 FILE = "tuning.json"
-OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start_correlated")
+OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
 
@@ -83,24 +90,22 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     wider, widest = (tuple(times * width for width in model.widths) for times in (2, 4))
     widest, less = widest if widest[0] <= WIDEST else wider, max(2, config.groups - 1)
     posterior: dict[str, Any] = {"masks": "posterior"}
-    correlated = posterior | ({"start_correlated": True} if model.positions <= MOST_CORRELATED else {})
+    parts: dict[str, Any] = {"start": "parts"}
     tried: list[dict[str, Any]]
     if model.kind == "real":
-        tried = [
-            posterior, posterior | {"levels": LEVELS, "residual": RESIDUAL}, posterior | {"noise": 2 * model.noise},
-            {"noise": 2 * model.noise}, posterior | {"widths": wider}, correlated,
-        ]  # fmt: skip
+        tried = [posterior, {"start": "values"}, parts, parts | {"tie": FADING}]
     elif model.kind == "binary":
         tried = [
-            {"groups": less}, {"noise": 0.5 * model.noise}, {"widths": wider}, {"widths": widest},
-            correlated | {"widths": widest},
+            {"groups": less}, {"noise": 0.5 * model.noise}, posterior | {"widths": widest},
+            parts | {"noise": 0.25 * model.noise},
         ]  # fmt: skip
     else:
         other: NormKind = "layer" if model.norm == "batch" else "batch"
         tried = [{"groups": less}, {"norm": other}, {"widths": wider}]
     found = [config]
     for changes in tried:
-        if all(_is_free(name, config, default) for name in changes):
+        fits = "start" not in changes or (model.start_patch == 1 and model.positions <= MOST_PARTS)
+        if fits and all(_is_free(name, config, default) for name in changes):
             found.append(changed(config, changes))
     return [one for i, one in enumerate(found) if one not in found[:i]]
 
@@ -135,7 +140,7 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
     if (folder / "config.json").exists() or min(config.data.valid, default.data.valid) < FEWEST:
         return config
     count = len(candidates(config, default))
-    print(f"tuning: {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
+    print(f"tuning: up to {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
     trials = tune(config, default=default, updates=UPDATES)
     write_trials(folder, trials)
     print(f"chosen: {choices(trials[0].config)} (score {trials[0].score:.2f}, see {folder / FILE})", flush=True)
@@ -151,17 +156,32 @@ def tune(
     valid = datasets.load_split(config.data, "valid", scenes)[:SCENES]
     if len(valid) < 2:
         raise ValueError(f"tuning needs validation scenes, but there are {len(valid)}: give more scenes, or --no-tune")
-    stacks: dict[str, list[Config]] = {}
-    for candidate in candidates(config, default):
+    tried, stacks = candidates(config, default), dict[str, list[Config]]()
+    if not _values_tell(config, valid):
+        tried = [one for one in tried if one == config or one.model.start != "values"]
+    for candidate in tried:
         alike = {name: value for name, value in setting(candidate).items() if name != "noise"}
         stacks.setdefault(json.dumps(alike), []).append(candidate)
     trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
     return ranked(trials, setting(config))
 
 
+def _values_tell(config: Config, scenes: Scenes) -> bool:
+    """Whether the values of a scene fall into K clusters with little between them."""
+    if config.model.kind != "real":
+        return False
+    x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
+    return between_clusters(Tagger(config.model).inputs(x).detach(), config.groups, config.model.channels) < BETWEEN
+
+
 def ranked(trials: Sequence[Trial], default: dict[str, Any]) -> list[Trial]:
     """The best first: by score, and the default before those that are not better by ``MARGIN``."""
-    return sorted(trials, key=lambda trial: -trial.score - MARGIN * (setting(trial.config) == default))
+
+    def worth(trial: Trial) -> float:
+        is_default, is_tied = setting(trial.config) == default, trial.config.model.start != "random"
+        return trial.score + MARGIN * is_default - TIED * is_tied
+
+    return sorted(trials, key=worth, reverse=True)
 
 
 # --- in a run's folder --------------------------------------------------------------------------------------------

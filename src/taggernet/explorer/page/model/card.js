@@ -7,7 +7,7 @@
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, levels: number,
- *   residual: number, decoder: string, start_patch: number, start_correlated: boolean
+ *   residual: number, decoder: string, start_patch: number, start: string
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
@@ -19,7 +19,7 @@ export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
   masks: 'mapping', levels: 0, residual: 0, decoder: 'mirror', start_patch: 1,
-  start_correlated: false }
+  start: 'random' }
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -45,6 +45,9 @@ export function readCard(content, source) {
   if (!['mirror', 'broadcast'].includes(config.decoder)) {
     throw new Error(`the model has decoder ${config.decoder}: this page knows mirror and broadcast; a newer one may know more`)
   }
+  if (config.start !== 'random') {
+    throw new Error(`the masks of this model start from the scene's ${config.start}: this page knows random starts; use it in Python`)
+  }
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')
   }
@@ -65,7 +68,6 @@ export function tensorShapes(config) {
   const shapes = new Map([['w', [1, 1, 1]], ['mapping.m_scale', [1, 1]]])
   /** @type {[string, number][]} */
   const norms = []
-  if (config.start_correlated) shapes.set('start_factor', [positions, positions])
   const widths = conv ? convShapes(config, shapes, norms) : ladderWidths(config)
   if (!conv) {
     shapes.set('mapping.W_h.weight', [features, widths[0]])

@@ -42,7 +42,6 @@ export class Tagger {
     this.how = made.how
     /** @type {{groups: number, seed: number, state: State} | null} the last random start */
     this.started = null
-    this.startFactor = this.config.start_correlated ? /** @type {Tensor} */ (tensors.get('start_factor')).data : null
     const w = /** @type {Tensor} */ (tensors.get('w')).data[0]
     this.mapping = (this.config.mapping === 'conv' ? convMapping : ladderMapping)(this.config, layersOf(this.config, tensors, made))
     this.likelihood = likelihoodFor(this.config, Math.exp(Math.asinh(w)))
@@ -98,9 +97,8 @@ export class Tagger {
   start(/** @type {number} */ groups, /** @type {number} */ seed) {
     if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
     const { kind, channels, mean } = this.config
-    const random = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
-    const mPre = this.startFactor ? mixed(random, this.startFactor, this.positions) : random
-    const z = startLevels(random, groups, this.elements, this.config)
+    const mPre = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
+    const z = startLevels(mPre, groups, this.elements, this.config)
       .map((level) => level + (kind === 'categorical' ? 1 / channels : mean))
     const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
     this.started = { groups, seed, state }
@@ -165,16 +163,6 @@ function inPatches(mPre, { shape: [height, width], start_patch: side }) {
     const row = Math.floor(at / width) % height, column = at % width
     return mPre[at - (row % side) * width - (column % side)]
   })
-}
-
-/** Each group's row times the matrix (P, P). @param {Float32Array} rows @param {Float32Array} matrix @param {number} size */
-function mixed(rows, matrix, size) {
-  const found = new Float32Array(rows.length)
-  rows.forEach((value, at) => {
-    const row = at - (at % size), from = (at % size) * size
-    for (let to = 0; to < size; to++) found[row + to] += value * matrix[from + to]
-  })
-  return found
 }
 
 /**

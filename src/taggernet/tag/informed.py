@@ -1,0 +1,163 @@
+"""First masks that know something of the scene: clusters of its values, or of the parts that it is made of.
+
+# S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
+
+The paper's masks start at random. These start from a simple method applied to the corrupted scene, and remain a prior
+that every iteration's mask is multiplied with (``Variant.tie``): the mapping learns what the groups look like,
+and then corrects them. Chance still has a part: it picks the elements around which clusters begin.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taggernet.rng import Key
+
+Silence = Literal["zero", "mean", "common"]
+PARTS = 24
+"""R: parts that are learned from the training data."""
+QUIET_SHARE = 0.1
+"""The value of silence is the middle of the shortest interval with this share of the values."""
+LOUD = 0.5
+"""Silence reaches this far around it, as a share of the root mean square of the distances from it."""
+FURTHEST, QUIET = 8.0, 4.0
+"""Nats by which an element can be further from a cluster than from its own; those of perfect silence."""
+MOVES, UPDATES = 5, 30
+"""Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
+SMALL = 1e-6
+
+
+class Parts(NamedTuple):
+    """What the training data are made of; kept with a model's weights."""
+
+    quiet: Float[Tensor, "*S 2 N"]
+    """The value of silence, and the square of the distance up to which a value is silence."""
+    shapes: Float[Tensor, "*S R M"]
+    """Each part above silence, then below it; of length one, or zero where there are fewer than R."""
+    together: Float[Tensor, "*S R R"]
+    """A root of the correlations of the parts' weights: which of them appear together."""
+
+
+def find_parts(x: Float[Tensor, "n P C"], silence: Silence) -> Parts:
+    """Non-negative matrix factorisation of how far scenes, in the model's units, are above and below silence.
+
+    Silence is 0, the mean of each element, or the most common value of each channel, wherever it is.
+    """
+    from sklearn.decomposition import NMF
+
+    of_each = {"zero": torch.zeros_like(x[0]), "mean": x.mean(0)}
+    quiet = (of_each[silence] if silence in of_each else _most_common(x.flatten(0, 1)).expand_as(x[0])).flatten()
+    apart = _apart(x.flatten(1), quiet)
+    reach = LOUD**2 * apart.square().sum(1).mean() / len(quiet)
+    count = min(PARTS, *apart.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of convergence: a rough split is enough
+        found = NMF(count, init="nndsvda", max_iter=200, random_state=0).fit(apart.double().numpy()).components_
+    shapes = torch.zeros(PARTS, apart.shape[1])
+    shapes[:count] = torch.from_numpy(found).float() * apart.any(0)
+    shapes = shapes / shapes.norm(dim=1, keepdim=True).clamp_min(SMALL)
+    weights = _weights(apart, shapes)
+    weights = weights - weights.mean(0)
+    weights = weights / weights.norm(dim=0).clamp_min(SMALL)
+    values, vectors = torch.linalg.eigh(weights.T @ weights)
+    return Parts(torch.stack([quiet, reach.expand_as(quiet)]), shapes, vectors * values.clamp_min(0).sqrt())
+
+
+def _most_common(x: Float[Tensor, "n F"]) -> Float[Tensor, " F"]:
+    """The middle of the shortest interval that holds ``QUIET_SHARE`` of a column."""
+    ordered = x.sort(0).values
+    inside = max(1, int(QUIET_SHARE * len(x)))
+    first = (ordered[inside:] - ordered[:-inside]).argmin(0, keepdim=True)
+    return (ordered.gather(0, first) + ordered.gather(0, first + inside))[0] / 2
+
+
+def _apart(x: Float[Tensor, "*B N"], quiet: Float[Tensor, "*1 N"]) -> Float[Tensor, "*B M"]:
+    """How far x is above silence, and how far below."""
+    difference = x - quiet
+    return torch.cat([difference.clamp_min(0), (-difference).clamp_min(0)], dim=-1)
+
+
+def _weights(apart: Float[Tensor, "*S B M"], shapes: Float[Tensor, "*S R M"]) -> Float[Tensor, "*S B R"]:
+    """How much of each part is in a scene: non-negative least squares (Lee and Seung's updates)."""
+    alike, overlap = apart @ shapes.mT, shapes @ shapes.mT
+    weights = alike + SMALL
+    for _ in range(UPDATES):
+        weights = weights * alike / (weights @ overlap + SMALL**2)
+    return weights
+
+
+def by_value(x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int) -> Float[Tensor, "*S B K P"]:
+    """Masks before their softmax: positions with like values, of all channels, start in one group."""
+    values = torch.unflatten(x, -1, (-1, channels))
+    return clusters(values, torch.ones_like(values[..., 0]), random)
+
+
+def between_clusters(x: Float[Tensor, "n N"], groups: int, channels: int) -> float:
+    """The share of positions whose values lie between two clusters: small where values alone tell groups apart."""
+    random = Key.of(0, x.device).normal(len(x), groups, x.shape[-1] // channels)
+    nearest = by_value(x, random, channels).topk(2, dim=-2).values
+    return (nearest[:, 0] - nearest[:, 1] < FURTHEST / 2).float().mean().item()
+
+
+def by_parts(
+    x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, parts: Parts
+) -> Float[Tensor, "*S B K P"]:
+    """Masks before their softmax: positions that are explained by parts which appear together start in one group.
+
+    With more than two groups the last one starts with what is silent.
+    """
+    quiet, reach = parts.quiet[..., :1, :], parts.quiet[..., 1:, :channels].mean(-1, keepdim=True)
+    apart = _apart(x, quiet)
+    difference = torch.unflatten(x - quiet, -1, (-1, channels))
+    loudness = difference.square().mean(-1)
+    above, below = (torch.unflatten(half, -1, (-1, channels)) for half in parts.shapes.chunk(2, dim=-1))
+    is_above = (difference > 0).to(x.dtype)
+    share = torch.einsum("...bpc,...rpc->...bpr", is_above, above)
+    share = share + torch.einsum("...bpc,...rpc->...bpr", 1 - is_above, below)
+    share = share * _weights(apart, parts.shapes).unsqueeze(-2)
+    share = share / share.sum(-1, keepdim=True).clamp_min(SMALL)
+    features = share @ parts.together.unsqueeze(-3)
+    if random.shape[-2] <= 2:
+        return clusters(features, loudness, random)
+    silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)
+    return torch.cat([clusters(features, loudness, random[..., :-1, :]), silent.unsqueeze(-2)], dim=-2)
+
+
+def clusters(
+    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"]
+) -> Float[Tensor, "*S B K P"]:
+    """Weighted k-means of the positions of every scene: minus the squared distance from each centre, 0 for the nearest,
+    in units of the mean squared distance from the nearest.
+
+    Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
+    distance from those drawn before (k-means++).
+    """
+    chance = -torch.log(-torch.log(torch.special.ndtr(random).clamp(SMALL, 1 - SMALL)))  # Gumbel: the largest is a draw
+    log_weight, lengths = torch.log(weight.clamp_min(SMALL**2)), features.square().sum(-1).unsqueeze(-2)
+
+    def distances(centres: Float[Tensor, "*S B Q F"]) -> Float[Tensor, "*S B Q P"]:
+        along = centres @ features.mT
+        return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0)
+
+    def drawn(score: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B 1 F"]:
+        return torch.take_along_dim(features, score.argmax(-1)[..., None, None], -2)
+
+    centres = drawn(log_weight + chance[..., 0, :])
+    for k in range(1, random.shape[-2]):
+        nearest = distances(centres).amin(-2)
+        further = drawn(log_weight + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :])
+        centres = torch.cat([centres, further], dim=-2)
+    every = torch.arange(random.shape[-2], device=random.device).unsqueeze(-1)
+    for _ in range(MOVES):
+        own = (distances(centres).argmin(-2).unsqueeze(-2) == every) * weight.unsqueeze(-2)
+        total = own.sum(-1, keepdim=True)
+        centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
+    found = distances(centres)
+    nearest = found.amin(-2, keepdim=True)
+    spread = (nearest * weight.unsqueeze(-2)).sum(-1, keepdim=True) / weight.sum(-1)[..., None, None].clamp_min(SMALL)
+    return ((nearest - found) / spread.clamp_min(SMALL)).clamp_min(-FURTHEST)

@@ -1,0 +1,228 @@
+"""Masks that start from the scene: clusters and parts against scikit-learn, scipy and plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import nnls
+from scipy.stats import norm
+from sklearn.cluster import KMeans
+
+from taggernet import Tagger, TaggerConfig
+from taggernet.metrics import adjusted_mutual_information
+from taggernet.rng import Key
+from taggernet.tag.informed import (
+    FURTHEST,
+    MOVES,
+    PARTS,
+    Parts,
+    _apart,
+    _most_common,
+    _weights,
+    between_clusters,
+    by_parts,
+    by_value,
+    clusters,
+    find_parts,
+)
+from taggernet.training.seeds import initial_weights
+
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    return Key.of(seed).normal(*shape)
+
+
+def plain_clusters(features: Any, weight: Any, random: Any) -> Any:
+    """One scene, as a loop: k-means++ by Gumbel's trick, then Lloyd's rounds."""
+    chance = -np.log(-np.log(norm.cdf(random)))
+    centres = [features[np.argmax(np.log(weight) + chance[0])]]
+    for k in range(1, len(random)):
+        nearest = np.min([((features - c) ** 2).sum(1) for c in centres], 0)
+        centres.append(features[np.argmax(np.log(weight) + np.log(np.maximum(nearest, 1e-12)) + chance[k])])
+    for _ in range(MOVES):
+        labels = np.argmin([((features - c) ** 2).sum(1) for c in centres], 0)
+        for k in range(len(random)):
+            if (labels == k).any():
+                centres[k] = np.average(features[labels == k], axis=0, weights=weight[labels == k])
+    distance = np.stack([((features - c) ** 2).sum(1) for c in centres])
+    spread = np.average(distance.min(0), weights=weight)
+    return np.maximum((distance.min(0) - distance) / spread, -FURTHEST)
+
+
+def test_clusters_are_those_of_a_plain_loop() -> None:
+    features, weight = RANDOM.normal(size=(6, 30, 3)), RANDOM.uniform(0.1, 2, (6, 30))
+    random = normal(6, 4, 30)
+    found = clusters(torch.from_numpy(features).float(), torch.from_numpy(weight).float(), random)
+    for i in range(6):
+        wanted = plain_clusters(features[i], weight[i], random[i].double().numpy())
+        np.testing.assert_allclose(found[i].numpy(), wanted, atol=2e-3)
+
+
+def test_values_start_as_k_means_finds_them() -> None:
+    """Colours of four kinds: all starts give the groups of scikit-learn, in an order of chance."""
+    colours = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1.0]])
+    x = colours[RANDOM.integers(0, 4, (20, 25))] + 0.02 * RANDOM.standard_normal((20, 25, 3))
+    masks = by_value(torch.from_numpy(x.reshape(20, 75)).float(), normal(20, 4, 25), 3).softmax(-2)
+    torch.testing.assert_close(masks.sum(-2), torch.ones(20, 25))
+    wanted = np.stack([KMeans(4, n_init=5, random_state=0).fit_predict(scene) for scene in x]) + 1
+    assert adjusted_mutual_information(wanted, masks.argmax(-2).numpy()).mean() > 0.95
+    assert len({tuple(order) for order in masks.argmax(-2)[:, :5].tolist()}) > 10
+
+
+def test_values_between_clusters_are_counted() -> None:
+    two, one = RANDOM.choice([-1.0, 1.0], (50, 40)), RANDOM.normal(size=(50, 40))
+    noise = 0.1 * RANDOM.standard_normal((50, 40))
+    found = [between_clusters(torch.from_numpy(x).float(), 2, 1) for x in (two + noise, one)]
+    assert found[0] < 0.01
+    assert found[1] > 0.1
+
+
+def test_silence_is_the_middle_of_the_shortest_interval() -> None:
+    x = np.concatenate([RANDOM.normal(3, 0.01, (40, 2)), RANDOM.uniform(-5, 5, (160, 2))])
+    ordered = np.sort(x, 0)
+    for column in range(2):
+        pairs = [(ordered[i + 20, column] - ordered[i, column], i) for i in range(180)]
+        first = min(pairs)[1]
+        wanted = (ordered[first, column] + ordered[first + 20, column]) / 2
+        assert _most_common(torch.from_numpy(x))[column].item() == pytest.approx(wanted)
+        assert abs(wanted - 3) < 0.05
+
+
+def test_the_weights_of_parts_explain_a_scene_as_well_as_least_squares() -> None:
+    shapes = RANDOM.uniform(0, 1, (PARTS, 60)) * (RANDOM.random((PARTS, 60)) < 0.2)
+    shapes /= np.linalg.norm(shapes, axis=1, keepdims=True)
+    scenes = RANDOM.uniform(0, 1, (10, PARTS)) * (RANDOM.random((10, PARTS)) < 0.2) @ shapes
+    found = _weights(torch.from_numpy(scenes), torch.from_numpy(shapes)).numpy()
+    assert found.min() >= 0
+    for scene, weights in zip(scenes, found, strict=True):
+        best = nnls(shapes.T, scene)[0]
+        assert np.linalg.norm(scene - weights @ shapes) < np.linalg.norm(scene - best @ shapes) + 0.1 * np.linalg.norm(
+            scene
+        )
+
+
+def events(n: int, signs: bool, quiet: float = 0.0) -> tuple[Any, Any]:
+    """Two of four events of five elements each, which do not overlap, and what is silent (group 0)."""
+    chosen = np.argsort(RANDOM.random((n, 4)), 1)[:, :2]
+    owner = np.zeros((n, 4, 5), np.int64)
+    owner[np.arange(n)[:, None], chosen] = np.array([1, 2])[:, None]
+    shape = np.array([1, -1, 1, -1, 1]) if signs else np.ones(5)
+    size = RANDOM.uniform(0.8, 1.2, (n, 4, 1)) * (RANDOM.choice([-1, 1], (n, 4, 1)) if signs else 1)
+    x = quiet + np.where(owner > 0, size * shape, 0) + 0.02 * RANDOM.standard_normal(owner.shape)
+    return x.reshape(n, 20), owner.reshape(n, 20)
+
+
+@pytest.mark.parametrize(("signs", "quiet"), [(False, 0.0), (True, 0.0), (False, -3.0)])
+def test_parts_start_as_the_objects_that_they_make_up(signs: bool, quiet: float) -> None:
+    """Each event in a group of its own, whatever its sign and wherever silence lies; silence in the last group."""
+    x, owner = (torch.from_numpy(part) for part in events(600, signs, quiet))
+    x = x.float()
+    parts = find_parts(x.reshape(600, 20, 1), "mean" if signs else "common")
+    torch.testing.assert_close(parts.quiet[0], torch.full((20,), quiet), atol=0.1, rtol=0)
+    labels = by_parts(x[:200], normal(200, 3, 20), 1, parts).argmax(-2)
+    assert adjusted_mutual_information(owner[:200].numpy(), labels.numpy()).mean() > 0.9
+    assert ((labels == 2) == (owner[:200] == 0)).float().mean() > 0.98
+    two = by_parts(x[:200], normal(200, 2, 20), 1, parts).argmax(-2)
+    assert adjusted_mutual_information(owner[:200].numpy(), two.numpy()).mean() > 0.9
+
+
+def test_parts_of_binary_scenes_are_above_zero() -> None:
+    x, _ = events(300, signs=False)
+    parts = find_parts(torch.from_numpy((x > 0.5).astype(np.float32)).reshape(300, 20, 1), "zero")
+    assert not parts.quiet[0].any()
+    assert not parts.shapes[:, 20:].any()
+    lengths = parts.shapes.norm(dim=1)
+    assert ((lengths - 1).abs() < 1e-3).logical_or(lengths < 1e-3).all()
+
+
+def test_which_parts_appear_together_is_the_correlation_of_their_weights() -> None:
+    x, _ = events(500, signs=True)
+    rows = torch.from_numpy(x).float()
+    parts = find_parts(rows.reshape(500, 20, 1), "mean")
+    weights = _weights(_apart(rows, parts.quiet[0]), parts.shapes)
+    used = weights.std(0) > 1e-3
+    wanted = np.corrcoef(weights[:, used].numpy().T)
+    np.testing.assert_allclose((parts.together @ parts.together.T)[used][:, used].numpy(), wanted, atol=1e-3)
+
+
+def test_a_scene_of_silence_and_equal_values_give_numbers() -> None:
+    x = torch.zeros(3, 20)
+    parts = Parts(torch.stack([torch.zeros(20), torch.full((20,), 0.1)]), torch.zeros(PARTS, 40), torch.eye(PARTS))
+    for m_pre in (by_value(x, normal(3, 4, 20), 1), by_parts(x, normal(3, 4, 20), 1, parts)):
+        assert torch.isfinite(m_pre).all()
+
+
+def of_parts(start: str = "parts", channels: int = 1, kind: str = "real") -> Tagger:
+    """With the parts of some scenes."""
+    config = TaggerConfig((10,), kind, (8, 4), channels=channels, start=start, norm="layer")  # type: ignore[arg-type]
+    x, _ = events(300, signs=kind == "real")
+    weights = initial_weights(config, [0], "cpu", x[:, : 10 * channels].astype(np.float32))
+    model = Tagger(config)
+    model.load_state_dict({name: w[0] for name, w in weights.items()})
+    return model
+
+
+@pytest.mark.parametrize(("start", "channels"), [("values", 1), ("parts", 1), ("values", 2), ("parts", 2)])
+def test_masks_start_from_what_the_model_sees(start: str, channels: int) -> None:
+    """From the corrupted scene, not the clean one; in any batch; and they stay a prior."""
+    model = of_parts(start, channels)
+    x, _ = events(8, signs=True)
+    rows = torch.from_numpy(x[:, : 10 * channels]).float()
+    noise, masks = Key.of(1), Key.of(2)
+    first, after, *_ = model.states(rows, 3, 2, masks, noise=noise)
+    seen = model.corrupt(rows, noise)
+    assert torch.equal(first.m_pre, model.start(8, 3, masks, seen=seen).m_pre)
+    assert not torch.equal(first.m_pre, model.start(8, 3, masks, seen=rows).m_pre)
+    part = model.start(3, 3, masks, 5, seen[5:])
+    torch.testing.assert_close(part.m_pre, first.m_pre[5:], atol=1e-3, rtol=1e-3)
+    (without,) = _loose(model).iterate(seen, first, 1)
+    torch.testing.assert_close(after.m, (without.m * first.m / (without.m * first.m).sum(-2, keepdim=True)))
+
+
+def test_the_tie_fades_from_iteration_to_iteration() -> None:
+    """Each iteration's log masks are those without a tie, plus the start's, half as much every time."""
+    model, tied = of_parts(), of_parts()
+    tied.config = replace(model.config, tie=0.5)
+    seen = model.inputs(torch.from_numpy(events(4, signs=True)[0][:, :10]).float())
+    state = model.start(4, 3, Key.of(0), seen=seen)
+    found = list(tied.iterate(seen, state, 3))
+    for i, before in enumerate([state, *found[:-1]]):
+        (loose,) = _loose(model).iterate(seen, before, 1)
+        torch.testing.assert_close(found[i].m_pre, loose.m_pre + 0.5**i * state.m_pre)
+    tied.config = replace(model.config, tie=0.0)
+    (free,), (loose,) = tied.iterate(seen, state, 1), _loose(model).iterate(seen, state, 1)
+    assert torch.equal(free.m, loose.m)
+
+
+def _loose(model: Tagger) -> Tagger:
+    """The same model, whose masks are not tied to their start."""
+    plain = Tagger(TaggerConfig((10,), "real", (8, 4), channels=model.config.channels, norm="layer"))
+    plain.load_state_dict({name: w for name, w in model.state_dict().items() if not name.startswith("start_")})
+    return plain
+
+
+def test_seeds_start_as_each_alone() -> None:
+    model = of_parts()
+    x = torch.from_numpy(np.stack([events(4, True)[0][:, :10] for _ in range(2)])).float()
+    parts = Parts(model.start_quiet.detach(), model.start_shapes.detach(), model.start_together.detach())
+    stacked = Parts(*(torch.stack([part, 0.9 * part]) for part in parts))
+    random = Key.of([0, 1]).normal(4, 3, 10)
+    both = by_parts(x, random, 1, stacked)
+    for seed in range(2):
+        alone = by_parts(x[seed], random[seed], 1, Parts(*(part[seed] for part in stacked)))
+        torch.testing.assert_close(both[seed], alone, atol=1e-3, rtol=1e-3)
+
+
+def test_what_does_not_go_together_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match="give what the model sees of it, seen="):
+        of_parts().start(2, 3, Key.of(0))
+    with pytest.raises(ValueError, match="start='values' is for real values, but kind='binary'"):
+        TaggerConfig((10,), "binary", start="values")
+    with pytest.raises(ValueError, match="start_patch=2 is for masks that start at random, but start='parts'"):
+        TaggerConfig((4, 4), start="parts", start_patch=2)
