@@ -36,10 +36,10 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
 from taggernet.tag.grouping import batches, best_of, join_histories
-from taggernet.tag.informed import PARTS, Parts, by_parts, by_value
+from taggernet.tag.informed import PARTS, Parts
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger_input import checked_rows, has_channels_first
-from taggernet.tagger_parts import corruption_for, likelihood_for, mapping_for
+from taggernet.tagger_parts import corruption_for, informed_start, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
 
@@ -116,21 +116,11 @@ class Tagger(nn.Module):
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
-        return start(
-            batch, groups, every, key, first, config.channels, config.start_levels, patches, self._informed(seen)
-        )
-
-    def _informed(self, seen: Tensor | None) -> Callable[[Tensor], Tensor] | None:
-        """What makes masks that know the scene out of random numbers."""
-        config = self.config
-        if config.start == "random":
-            return None
-        if seen is None:
-            raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
-        if config.start == "values":
-            return lambda random: by_value(seen, random, config.channels)
-        parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
-        return lambda random: by_parts(seen, random, config.channels, parts)
+        parts = None
+        if config.start == "parts":
+            parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
+        informed = informed_start(config, seen, parts)
+        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches, informed)
 
     def iterate(
         self,

@@ -1,6 +1,8 @@
-"""The parts of a Tagger that its configuration names: mapping, likelihood and corruption."""
+"""The parts of a Tagger that its configuration names: mapping, likelihood, corruption and start."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from torch import Tensor
 
@@ -18,6 +20,7 @@ from taggernet.tag import (
     GaussianNoise,
     Likelihood,
 )
+from taggernet.tag.informed import Parts, by_parts, by_value
 
 
 def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
@@ -66,3 +69,14 @@ def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelih
     if config.kind == "binary":
         return BernoulliGroups(level, config.feedback, channels=config.channels)
     return GaussianGroups(level, config.delta_z, config.ratio_variance, channels=config.channels)
+
+
+def informed_start(config: TaggerConfig, seen: Tensor | None, parts: Parts | None) -> Callable[[Tensor], Tensor] | None:
+    """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing."""
+    if config.start == "random":
+        return None
+    if seen is None:
+        raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
+    if parts is None:
+        return lambda random: by_value(seen, random, config.channels)
+    return lambda random: by_parts(seen, random, config.channels, parts)
