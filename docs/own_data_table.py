@@ -56,7 +56,7 @@ def _tagger(record: dict[str, Any]) -> str:
     if not found:
         return "- | -"
     tried = len(found["trials"]) // len({trial.get("seed", 0) for trial in found["trials"]} or {0})
-    return f"{_mean(found['ami'])} | {found['updates']:,}, {tried or 'none'}"
+    return f"{_mean(found['ami'])} ({len(found['ami'])}) | {found['updates']:,}, {tried or 'none'}"
 
 
 def _classical(record: dict[str, Any]) -> str:

@@ -158,8 +158,8 @@ def test_the_command_exports_and_never_overwrites(
     Tagger(config, groups=2, iterations=7).save(tmp_path / "run" / "seed-0")
     target = tmp_path / "model.onnx"
     traced = cache(lambda _: trace(Tagger.load(tmp_path / "run" / "seed-0")))  # once for both times
-    trace = export_module._traced
-    monkeypatch.setattr(export_module, "_traced", lambda model: traced(None))
+    trace = export_module._traced_step
+    monkeypatch.setattr(export_module, "_traced_step", lambda model: traced(None))
     command = ["export", str(tmp_path / "run"), "--to", str(target)]
     assert main([*command, "--iterations", "2"]) == 0
     assert "model.step.onnx" in capsys.readouterr().out
@@ -220,8 +220,29 @@ def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported:
     assert ami.mean() > 0.8
 
 
-def test_a_model_whose_masks_start_from_the_scene_is_refused(tmp_path: Path) -> None:
-    model = Tagger(TaggerConfig((20,), "real", (8, 4), start="values", norm="layer"))
-    with pytest.raises(ValueError, match="start from the scene's values, which ONNX files do not do: use it in Python"):
-        export(model, tmp_path / "model.onnx")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    ("options", "tie"),
+    [({"start": "values"}, 1.0), ({"start": "parts", "norm": "batch"}, 0.5)],
+    ids=["values", "parts"],
+)
+def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tmp_path: Path, unchecked: Any) -> None:
+    """A third file makes the start, for the model's own K; the loop ties the masks to it."""
+    torch.manual_seed(0)
+    config = TaggerConfig(shape=(20,), kind="real", widths=(12, 6), offset=1.0, scale=2.0, **options)
+    model = Tagger(config, groups=3, iterations=4)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            weights += 0.3 * (torch.rand_like(weights) if name == "start_shapes" else torch.randn_like(weights))
+    x = inputs("real", 9)
+    if config.norm == "batch":
+        model.freeze_statistics(inputs("real", 100), 3, 4)
+    with unchecked():
+        whole, single, first = (session(path, 1) for path in export(model.eval(), tmp_path / "model.onnx"))
+    random = KEY.normal(9, 3, 20).numpy()
+    start = first.run(None, {"x": x, "random": random})[0]
+    out = model.group(x)
+    np.testing.assert_allclose(start, out.history[0].m_pre.numpy(), rtol=1e-3, atol=2e-3)
+    masks = whole.run(None, {"x": x, "start": start})[0]
+    np.testing.assert_allclose(masks, out.masks, rtol=0, atol=2e-3)
+    assert np.ptp(masks.argmax(1)) > 0
+    assert "prior" in {one.name for one in single.get_inputs()}

@@ -195,8 +195,9 @@ def _export(options: Export) -> None:
 
     _check_new(options.to, "--to", options.overwrite)
     model = Tagger.from_pretrained(options.model)
-    whole, single = export(model, options.to, options.iterations, overwrite=options.overwrite)
-    print(f"the loop is in {whole}, one step in {single}")
+    whole, single, *start = export(model, options.to, options.iterations, overwrite=options.overwrite)
+    first = f", what masks start from in {start[0]}" if start else ""
+    print(f"the loop is in {whole}, one step in {single}{first}")
 
 
 def _check_new(path: Path, option: str, overwrite: bool) -> None:

@@ -2,8 +2,9 @@
 
 # B batch · K groups · N elements at P positions · T iterations · C classes
 
-    step   x, z, fed, m [, iteration]  ->  z_next, fed_next, m_next [, shares (B, K, C)]
-    loop   x, start [, iterations]     ->  masks, reconstructions [, classes (B, C)]
+    step   x, z, fed, m [, iteration] [, prior]  ->  z_next, fed_next, m_next [, shares (B, K, C)]
+    loop   x, start [, iterations]               ->  masks, reconstructions [, classes (B, C)]
+    start  x, random                             ->  start; for models whose masks start from the scene
 
 z, fed and reconstructions are (B, K, N), masks and ``start`` (B, K, P). N = P unless inputs have channels, which stand
 side by side then, position by position. ``x`` is (B, N): the step's in the model's units, as it is one of many; the
@@ -11,7 +12,9 @@ loop's in the user's own, and so are its reconstructions. ``start`` holds standa
 are the first masks; its shape decides K. Groups that start alike would stay alike, so a start of zeros is replaced by a
 random one. ``iterations`` is T and may be left out. The step begins with such masks and with z and fed at the data's
 mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their statistics are frozen. The
-step of a frozen model also takes ``iteration``, counted from 1.
+step of a frozen model also takes ``iteration``, counted from 1. Where masks start from the scene, a third file turns
+standard normal numbers, for the model's own K, into the loop's ``start``; the step's ``prior`` is that start, times the
+model's tie for each iteration but the first.
 """
 
 from __future__ import annotations
@@ -50,46 +53,56 @@ class Step(nn.Module):
         self.model = model
 
     def forward(
-        self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor, iteration: Tensor | None = None
+        self, x: Tensor, z: Tensor, fed: Tensor, m: Tensor, iteration: Tensor | None = None, prior: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         model = self.model
         mapping = model.mapping_for_groups(m.shape[1])
         if iteration is not None:
             mapping = in_iteration(mapping, iteration)
-        state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v, model.variant)
+        state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v, model.variant, prior)
         found = (state.z, state.fed, state.m)
         return (*found, model.class_shares(state)) if model.config.classes else found
 
 
+class Start(nn.Module):
+    """The first masks, before their softmax, of a model whose masks start from the scene."""
+
+    def __init__(self, model: Tagger) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, random: Tensor) -> Tensor:
+        informed = self.model.informed_start(self.model.units.to_model(x))
+        assert informed is not None
+        return informed(random)
+
+
 def export(
     model: Tagger, path: str | PathLike[str], iterations: int | None = None, *, overwrite: bool = False
-) -> tuple[Path, Path]:
-    """Write NAME.onnx, the loop, and NAME.step.onnx, one iteration; returns both.
+) -> tuple[Path, ...]:
+    """Write NAME.onnx, the loop, NAME.step.onnx, one iteration, and where masks start from the scene NAME.start.onnx.
 
-    ``iterations`` is the loop's default T, the model's own unless given.
+    Returns all of them. ``iterations`` is the loop's default T, the model's own unless given.
     """
-    if model.config.start != "random":
-        raise ValueError(
-            f"masks of this model start from the scene's {model.config.start}, which ONNX files do not do: "
-            "use it in Python, or train one with --start random"
-        )
     t = check_count("iterations", model.iterations if iterations is None else iterations, low=1, high=MAX_ITERATIONS)
     whole = Path(path)
     if whole.suffix.lower() != ".onnx":
         raise ValueError(f"{whole} does not end in .onnx: name the file like model.onnx")
-    single = whole.with_name(whole.stem + ".step.onnx")
-    for existing in (whole, single):
+    informed = model.config.start != "random"
+    files = tuple(whole.with_name(whole.stem + end) for end in (".onnx", ".step.onnx", ".start.onnx")[: 2 + informed])
+    for existing in files:
         if existing.exists() and not overwrite:
             raise FileExistsError(f"{existing} exists already: choose another name, or pass overwrite=True")
     make_folder(whole.parent)
     onnx = _onnx()
-    one = _traced(model)
-    for file, proto in ((whole, _loop(one, model, t)), (single, one)):
+    one = _traced_step(model)
+    protos = [_loop(one, model, t), one, *([_traced_start(model)] if informed else [])]
+    for file, proto in zip(files, protos, strict=True):
         onnx.helper.set_model_props(proto, _metadata(model, t))
         onnx.checker.check_model(proto, full_check=True)
         content = proto.SerializeToString()
         write_durably(file, lambda temporary, content=content: temporary.write_bytes(content))
-    return whole, single
+    return files
 
 
 def _metadata(model: Tagger, iterations: int) -> dict[str, str]:
@@ -112,13 +125,9 @@ def _onnx() -> Any:
     return onnx
 
 
-def _traced(model: Tagger) -> Any:
-    """One iteration as ONNX.
-
-    Torch's own optimisation is off: it takes the 1e-10 that the norms add to a variance for nothing and leaves it out.
-    """
+def _traced_step(model: Tagger) -> Any:
+    """One iteration as ONNX."""
     config = model.config
-    device = model.w.device
     sizes = (config.elements, config.elements, config.positions)
     x, *groups = torch.zeros(2, config.elements), *(torch.zeros(2, 3, size) for size in sizes)
     batch, k = torch.export.Dim("batch"), torch.export.Dim("groups")
@@ -127,13 +136,33 @@ def _traced(model: Tagger) -> Any:
     }
     if config.frozen_iterations:
         inputs["iteration"] = (torch.tensor(1), {})
+    if config.start != "random":
+        inputs["prior"] = (torch.zeros_like(groups[2]), {0: batch, 1: k})
+    return _traced(Step(model), inputs, ["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])])
+
+
+def _traced_start(model: Tagger) -> Any:
+    """The first masks as ONNX, for the model's own K: where clusters begin depends on those before."""
+    config, batch = model.config, torch.export.Dim("batch")
+    x, random = torch.zeros(2, config.elements), torch.zeros(2, model.groups, config.positions)
+    return _traced(Start(model), {"x": (x, {0: batch}), "random": (random, {0: batch})}, ["start"])
+
+
+def _traced(module: Step | Start, inputs: dict[str, tuple[Tensor, dict[int, Any]]], outputs: list[str]) -> Any:
+    """A part of a model as ONNX; of every input an example, and its dimensions that stay free.
+
+    Torch's own optimisation is off: it takes the 1e-10 that the norms add to a variance for nothing and leaves it out.
+    """
+    model = module.model
+    device = model.w.device
     try:
+        model.cpu()
         with _quietly():
             program = torch.onnx.export(
-                Step(model.cpu().eval()),
-                tuple(example for example, _ in inputs.values()),
+                module.eval(),
+                kwargs={name: example for name, (example, _) in inputs.items()},
                 input_names=list(inputs),
-                output_names=["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])],
+                output_names=outputs,
                 dynamic_shapes={name: free for name, (_, free) in inputs.items()},
                 dynamo=True,
                 external_data=False,
@@ -162,6 +191,12 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     shares = ["shares"] if config.classes else []
     if config.frozen_iterations:  # ONNX counts from 0
         nodes.insert(0, node("Add", ["loop.iteration", "loop.one"], ["iteration"]))
+    if config.start != "random":
+        nodes[:0] = [
+            node("Cast", ["loop.iteration"], ["loop.before"], to=number),
+            node("Pow", ["loop.tie", "loop.before"], ["loop.tied"]),
+            node("Mul", ["loop.start", "loop.tied"], ["prior"]),
+        ]
     body = onnx.helper.make_graph(
         [*nodes, node("Identity", ["loop.go_on"], ["loop.go_on_next"])],
         "iteration",
@@ -183,6 +218,8 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     }
     if config.frozen_iterations:
         constants["loop.one"] = np.array(1, np.int64)
+    if config.start != "random":
+        constants["loop.tie"] = np.array(config.tie, np.float32)
     if shares:
         constants |= {"loop.last": np.array(-1, np.int64)}
     around = [

@@ -116,11 +116,15 @@ class Tagger(nn.Module):
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
-        parts = None
-        if config.start == "parts":
-            parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
-        informed = informed_start(config, seen, parts)
+        informed = self.informed_start(seen)
         return start(batch, groups, every, key, first, config.channels, config.start_levels, patches, informed)
+
+    def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
+        """What makes masks that know the scene out of random numbers; None: they start at random."""
+        parts = None
+        if self.config.start == "parts":
+            parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
+        return informed_start(self.config, seen, parts)
 
     def iterate(
         self,

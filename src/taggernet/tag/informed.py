@@ -145,7 +145,8 @@ def clusters(
         return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0)
 
     def drawn(score: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B 1 F"]:
-        return torch.take_along_dim(features, score.argmax(-1)[..., None, None], -2)
+        chosen = score.argmax(-1)[..., None, None] == torch.arange(score.shape[-1], device=score.device)
+        return chosen.to(features.dtype) @ features  # ONNX keeps the batch free in this form of a look-up
 
     centres = drawn(log_weight + chance[..., 0, :])
     for k in range(1, random.shape[-2]):
