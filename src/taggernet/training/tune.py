@@ -58,8 +58,9 @@ FEWEST = 20
 """Validation scenes from which on settings can be told apart."""
 MARGIN = 0.15
 """The default is only left for a score that is higher by this much: after a short training, scores are rough."""
-TIED = 0.1
-"""What masks that start from the scene must be better by: they are tied to their start, and so more alike anyway."""
+TIED = 0.2
+"""How much more what a score lacks of 1 counts with masks that start from the scene: they are tied to their start, and
+so more alike anyway."""
 FILE = "tuning.json"
 OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
@@ -179,7 +180,7 @@ def ranked(trials: Sequence[Trial], default: dict[str, Any]) -> list[Trial]:
 
     def worth(trial: Trial) -> float:
         is_default, is_tied = setting(trial.config) == default, trial.config.model.start != "random"
-        return trial.score + MARGIN * is_default - TIED * is_tied
+        return trial.score + MARGIN * is_default - TIED * (1 - trial.score) * is_tied
 
     return sorted(trials, key=worth, reverse=True)
 
