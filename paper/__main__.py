@@ -267,7 +267,7 @@ class AnyNumber:
     test: bool = True
     """Measure the test split too; leave it out while choosing settings."""
     out: Path | None = None
-    """The record; by default results/table1/shapes-any.json."""
+    """The record; by default results/table1/any-number.json."""
     run: Path | None = None
     """Folder for the run of the second phase, its models included; by default none is kept."""
     quick: bool = False
@@ -277,7 +277,7 @@ class AnyNumber:
 
     def __call__(self) -> None:
         first, then = (self._sized(recipe(name)) for name in ("shapes-any", "shapes-any-refined"))
-        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "shapes-any.json"
+        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "any-number.json"
         make_folder(out.parent)
         record = any_number(first, then, 20 if self.quick else self.scenes, self.test, self.run)
         write_json(out, record)

@@ -14,7 +14,7 @@ RECIPES = "src/taggernet/recipes.py"
 
 def any_number_table(folder: Path, root: str = "") -> str:
     """Cost and AMI for each number of objects beside the limit, and how many objects cannot be removed."""
-    record = read_json(folder / "shapes-any.json")
+    record = read_json(folder / "any-number.json")
     limits = {one["objects"]: one["entropy"]["mean"] for one in read_json(folder / "bayes-limit.json")["limits"]}
     few, many = AFTER
     starts = record["starts"]
@@ -23,7 +23,7 @@ def any_number_table(folder: Path, root: str = "") -> str:
     rows = [_row(record, objects, limits.get(objects)) for objects in OBJECTS]
     kept = record["test"]["objects_kept"]
     shares = {after: mean_sd([100 * share for share in kept[str(after)]], 1) for after in AFTER}
-    where = links(RECIPES, {"record": "results/table1/shapes-any.json"}, root).strip()
+    where = links(RECIPES, {"record": "results/table1/any-number.json"}, root).strip()
     note = (
         f"Mean ± standard deviation over {len(record['seeds'])} seeds, {record['test']['scenes']:,} test scenes for "
         f"each number of objects {where}. Columns of {starts} starts: T = {few}, the mean of q(x) over the starts and, "

@@ -35,7 +35,7 @@ def runs() -> dict[str, Config]:
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
         "starts from values": replace(sprites, model=replace(sprites.model, start="values", tie=0.5)),
-        "starts from parts": replace(mixed, model=replace(mixed.model, start="parts"), seeds=2),
+        "starts from parts": replace(shapes, model=replace(shapes.model, start="parts"), seeds=2),
     }
 
 

@@ -13,9 +13,11 @@ from paper.any_number import AFTER, OBJECTS, SEVERAL, SPARE, any_number, cell_of
 from paper.any_number import usual_groups as usual
 from paper.generalisation import draw_shapes
 from paper.quick import sized_config
+from paper.records import same_config
 from paper.removal import removal
 from taggernet.config.run import Config
 from taggernet.evaluation import evaluate_weights, stack_weights
+from taggernet.fileio import read_json
 from taggernet.metrics import adjusted_mutual_information
 from taggernet.recipes import recipe
 from taggernet.rng import Key
@@ -88,3 +90,10 @@ def test_the_summary_has_a_line_for_each_number_of_objects() -> None:
     assert lines[3] == "3 objects  K = 4: 0.5300 ± 0.0000 (0.2000 ± 0.0000)  K = 8: 0.5300 ± 0.0000 (0.2000 ± 0.0000)"
     assert lines[6].endswith("3.0 ± 1.4 %")
     assert lines[-1] == "5 objects, K = 6, T = 5, 8 starts: 0.9000 ± 0.0000 (0.2000 ± 0.1414)"
+
+
+def test_the_record_is_of_its_recipes() -> None:
+    path = Path(__file__).parents[2] / "results" / "table1" / "any-number.json"
+    record = read_json(path)
+    for name, content in (("shapes-any", record["first_phase"]["config"]), ("shapes-any-refined", record["config"])):
+        assert same_config(replace(recipe(name), seeds=len(record["seeds"])), content, path)

@@ -22,7 +22,7 @@ def test_each_number_of_objects_has_a_row_with_its_limit(tmp_path: Path) -> None
     ]
     kept = {"5": [0.1, 0.1], "8": [0.01, 0.03]}
     test = {"scenes": 2_000, "cells": cells, "objects_kept": kept, "several_starts": several}
-    write_json(tmp_path / "shapes-any.json", {"seeds": [0, 1], "starts": 8, "test": test})
+    write_json(tmp_path / "any-number.json", {"seeds": [0, 1], "starts": 8, "test": test})
     limits = [{"objects": 1, "entropy": {"mean": 0.00091}}]
     write_json(tmp_path / "bayes-limit.json", {"limits": limits})
     lines = any_number_table(tmp_path, "..").splitlines()

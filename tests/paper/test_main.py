@@ -115,7 +115,7 @@ def test_removal_says_what_is_left(here: Path, capsys: pytest.CaptureFixture[str
 def test_one_model_for_any_number_of_objects(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = "any-number --quick --seeds 2 --updates 3 --group-attention 4 --no-test --device cpu"
     assert main(command.split()) == 0
-    record = json.loads((here / "results/quick/table1/shapes-any.json").read_text())
+    record = json.loads((here / "results/quick/table1/any-number.json").read_text())
     assert record["config"]["model"]["group_attention"] == 4
     assert "test" not in record
     assert "5 objects" in capsys.readouterr().out
