@@ -18,6 +18,7 @@ from paper.markdown import mean_sd
 from paper.records import Record, config_record
 from paper.removal import removal
 from taggernet.config.run import Config
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
 from taggernet.metrics import adjusted_mutual_information
@@ -32,7 +33,8 @@ SPARE = 8
 """K far above what a scene needs."""
 AFTER = (5, 8)
 """The iterations after which objects are removed and several starts compared."""
-STARTS = 8
+STARTS, FEWER = 8, 5
+"""Random starts that are compared, and how many times fewer scenes validation has than test."""
 SEVERAL = (1, 3, 5)
 """Numbers of objects for which several random starts are measured too."""
 
@@ -45,6 +47,7 @@ def usual_groups(objects: int) -> int:
 def any_number(first: Config, then: Config, scenes: int = 10_000, test: bool = True, out: Path | None = None) -> Record:
     """Train all seeds in two phases and measure them on validation scenes of every number of objects, and once on the
     test split; ``out`` keeps the second run, its models included."""
+    check_count("scenes", scenes, low=FEWER)
     begin = time.monotonic()
     before = train_to_end(first)
     run = train_to_end(then, out, start=before.weights)
@@ -54,14 +57,14 @@ def any_number(first: Config, then: Config, scenes: int = 10_000, test: bool = T
         "first_phase": {
             "config": config_record(first),
             "training_seconds": before.seconds,
-            "valid": measured(before, "valid", scenes // 5),
+            "valid": measured(before, "valid", scenes // FEWER),
         },
         "environment": environment(),
         "seeds": then.seed_list,
         "training_seconds": run.seconds,
         "scenes": scenes,
         "starts": STARTS,
-        **{split: measured(run, split, scenes if split == "test" else scenes // 5) for split in splits},
+        **{split: measured(run, split, scenes if split == "test" else scenes // FEWER) for split in splits},
         "seconds": time.monotonic() - begin,
     }
 

@@ -59,8 +59,8 @@ def attention_table(folder: Path, root: str = "") -> str:
         record = read_json(path)
         words = [f"{path.stem}{links(RECIPES, {'record': f'results/group_attention/{path.name}'}, root)}"]
         words += [f"{record['without']['config']['optimiser']['updates']:,}", str(record["seeds"])]
-        for metric, digits in (("cost", 3), ("ami", 3)):
-            words += [mean_sd([row[-1] for row in record[of]["valid"][metric]], digits) for of in ("without", "with")]
+        for metric in ("cost", "ami"):
+            words += [mean_sd([row[-1] for row in record[of]["valid"][metric]]) for of in ("without", "with")]
         rows.append(words)
     head = ["recipe", "updates", "n", "cost without", "with", "AMI without", "with"]
     return "\n".join(table("", head, rows))

@@ -24,6 +24,7 @@ from paper.failure_analysis import contingency, flat_labels
 from paper.records import Record
 from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
+from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder, write_json
 from taggernet.nets.ladder import LadderMapping
@@ -197,6 +198,7 @@ class Probes:
     """auto, cpu, cuda, ..."""
 
     def __call__(self) -> None:
+        check_count("compositions", self.compositions, low=1)
         count = 200 if self.quick else 50_000
         data = DataConfig(
             name=f"texture-mnist-{self.digits}", depth=self.depth, train=count, valid=min(count, 10_000),

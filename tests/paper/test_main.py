@@ -121,6 +121,20 @@ def test_one_model_for_any_number_of_objects(here: Path, capsys: pytest.CaptureF
     assert "5 objects" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("any-number --scenes 3 --device cpu", "scenes=3 is out of range"),
+        ("probes --quick --compositions 0 --device cpu", "compositions=0 is out of range"),
+    ],
+)
+def test_too_few_scenes_are_one_sentence(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(command.split())
+    assert end.value.code == 2
+    assert words in capsys.readouterr().err
+
+
 def test_a_model_is_shipped(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shipped: list[object] = []
     monkeypatch.setattr("paper.shipping.ship", lambda options: shipped.append(options) or (here / "weights"))

@@ -41,10 +41,8 @@ def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> 
     once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
-        if device.type == "cpu":  # there batch and Adam would gain nothing, and take up to 18 s
-            update.compile(None, cost_alone=True)
-        else:
-            update.compile(compiler_options() if device.type == "cuda" else None)
+        # On a CPU batch and Adam would gain nothing, and take up to 18 s.
+        update.compile(compiler_options() if device.type == "cuda" else None, cost_alone=device.type == "cpu")
         _warm_up(update.once, one_gpu)
     except Exception as problem:
         if is_out_of_memory(problem):

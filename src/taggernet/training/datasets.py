@@ -26,7 +26,7 @@ BUILT_IN = ("shapes", *DIGITS, "tetrominoes", "sprites")
 IN_MEMORY = "scenes in memory"
 """Name of data that were handed to ``train`` and lie in no file."""
 FREEZE_ON, START_FROM = 2_000, 2_000
-"""Training scenes on which statistics are frozen, and whose correlations masks start with, at most."""
+"""Training scenes on which statistics are frozen, and whose parts masks start from, at most."""
 
 
 def load_split(config: DataConfig, name: str, given: Scenes | None = None) -> Scenes:
