@@ -2,7 +2,8 @@
 
     python benchmarks/step_time.py --out results/performance/step_time.json
 
-A case is a name such as eager, one, seeds-20, layer-seeds-20 or texture-5, and may change the sizes:
+A case is a name such as eager, one, seeds-20, layer-seeds-20 or texture-5. tf32-one has products of float32 in TF32,
+captured-one is captured as a graph but not compiled. A case may change the sizes:
 seeds-5,K=8 or seeds-5,T=6,batch=400 or seeds-5,N=1600. Everything is measured in one run: the bf16 matrix-product
 ceiling and the copy bandwidth, then each case as the median of several timed stretches after a warm-up. Cases
 compile side by side, each in a process of its own, and are timed one after the other once all of them are ready.
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -45,10 +46,14 @@ TEXTURE = Config(
     data=DataConfig(name="texture-mnist-2"),
     optimiser=OptimiserConfig(lr=1e-3),
 )
-SPEED = ["eager", "one", "seeds-20", "layer-seeds-20", "texture-5"]
+SPEED = ["eager", "captured-one", "one", "seeds-20", "layer-seeds-20", "texture-5", "tf32-one", "tf32-texture-5"]
 SCALING = [f"seeds-{s}" for s in (2, 5, 10)] + [
     f"seeds-5,{size}" for size in ("K=2", "K=8", "T=1", "T=6", "N=100", "N=1600", "batch=50", "batch=200", "batch=400")
 ]
+
+
+How = Literal["eager", "captured", "tf32", "fast"]
+"""Plain float32, bfloat16 as a graph, TF32 compiled, bfloat16 compiled."""
 
 
 def sync(device: torch.device) -> None:
@@ -86,7 +91,9 @@ def flop(config: Config) -> float:
     return 3 * 2 * matrices * config.optimiser.batch * config.groups * config.iterations
 
 
-def build(config: Config, device: torch.device, half: bool, compiled: bool) -> Update:
+def build(config: Config, device: torch.device, how: How) -> Update:
+    if how == "tf32":
+        torch.set_float32_matmul_precision("high")
     seeds = config.seed_list
     part = Part.of(config.optimiser.batch)
     source: Source
@@ -98,7 +105,10 @@ def build(config: Config, device: torch.device, half: bool, compiled: bool) -> U
     state = TrainState.fresh(initial_weights(config.model, seeds, device), ema=False)
     objective = Objective(Tagger(config.model).to(device), config.groups, config.iterations)
     keys = Key.of(seeds, device)
-    return Update(objective, source, state, config.optimiser, keys, part, half=half, compiled=compiled)
+    return Update(
+        objective, source, state, config.optimiser, keys, part, half=how in ("fast", "captured"),
+        compiled=how in ("fast", "tf32"), captured=how == "captured",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,12 +136,12 @@ def alone(path: Path | None) -> Iterator[None]:
 
 def work(name: str, device: torch.device, stretch: int, turn: Turn, found: Any) -> None:
     """The process of one case: ready it, wait for the others, time it."""
-    config, half, compiled = case(name)
+    config, how = case(name)
     figures: dict[str, Any] = {"seeds": config.seeds, "norm": config.model.norm}
     update = None
     begin = time.perf_counter()
     try:
-        update = build(config, device, half, compiled)
+        update = build(config, device, how)
         figures["first_costs"] = update.advance(5)[:, 0, 0].tolist()
         figures["ready_s"] = time.perf_counter() - begin
     except Exception as error:
@@ -162,8 +172,8 @@ def measure(update: Update, config: Config, device: torch.device, stretch: int) 
     }
 
 
-def case(name: str) -> tuple[Config, bool, bool]:
-    """Name -> configuration, bfloat16, compiled."""
+def case(name: str) -> tuple[Config, How]:
+    """Name -> configuration, and how it is run."""
     kind, *sizes = name.split(",")
     config = TEXTURE if "texture" in kind else SHAPES
     if kind.startswith("layer"):
@@ -172,7 +182,8 @@ def case(name: str) -> tuple[Config, bool, bool]:
     config = replace(config, seeds=int(last) if last.isdigit() else 1)
     for size in sizes:
         config = resized(config, *size.split("="))
-    return config, "eager" not in kind, "eager" not in kind
+    how: tuple[How, ...] = ("eager", "captured", "tf32")
+    return config, next((one for one in how if one in kind), "fast")
 
 
 def resized(config: Config, letter: str, value: str) -> Config:

@@ -28,6 +28,7 @@ class Reports:
         found["seconds"] = round(found["seconds"] + report.duration, 2)
         if report.outcome != "passed" and found["outcome"] == "passed":
             found["outcome"] = report.outcome
+            found["message"] = report.longreprtext.strip().rsplit("\n", 1)[-1]
 
 
 def record(tests: dict[str, dict[str, Any]]) -> dict[str, Any]:

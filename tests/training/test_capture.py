@@ -53,6 +53,13 @@ def test_without_a_compiler_the_run_continues_and_says_so() -> None:
     assert update.count.item() == 0
 
 
+def test_a_failure_without_a_compiler_is_the_updates_own() -> None:
+    update = Counter(fails=True)
+    update.mode = "compiled"
+    with pytest.raises(RuntimeError, match="no compiler"):
+        rehearse(update, CPU, compiled=False)
+
+
 def test_of_several_processes_none_continues_alone() -> None:
     with pytest.raises(ValueError, match=r"could not be compiled \(RuntimeError: no compiler\): give --compile no"):
         rehearse(Counter(fails=True), CPU, distributed=True)
@@ -77,6 +84,15 @@ def test_a_captured_update_is_replayed_from_the_state_before_the_rehearsal() -> 
         replay()
     assert update.count.item() == 5
     assert len(update.calls) == 4, "a replay runs no Python"
+
+
+@pytest.mark.cuda
+def test_a_short_run_is_captured_as_it_is() -> None:
+    update = Counter(CUDA)
+    replay = rehearse(update, CUDA, compiled=False)
+    assert update.calls == ["eager"] * 4
+    replay()
+    assert update.count.item() == 1
 
 
 class Uncapturable(Counter):

@@ -15,11 +15,15 @@ from toys import quiet, toy
 from taggernet.recipes import recipe
 from taggernet.training import Config, OutOfMemory, train
 
-pytestmark = pytest.mark.cuda
+pytestmark = [
+    pytest.mark.cuda,
+    # The compiler warns of much that is not ours; that it failed is.
+    pytest.mark.filterwarnings("default", "error:the update could not be compiled"),
+]
 
 
-def on_gpu(config: Config, precision: str = "auto", **runtime: str) -> Config:
-    settings = quiet(device="cuda", log_every=4, checkpoint_every=4, **runtime)
+def on_gpu(config: Config, precision: str = "auto", compile: str = "yes", **runtime: str) -> Config:
+    settings = quiet(device="cuda", log_every=4, checkpoint_every=4, compile=compile, **runtime)
     return replace(config, runtime=settings, precision=precision)
 
 
@@ -28,11 +32,11 @@ def untyped(without_typecheck: None) -> None:
     """The compiler cannot trace the checks of shapes."""
 
 
-@pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_a_captured_run_is_a_plain_one(norm: str) -> None:
-    """To the rounding of TF32 and of fused kernels, over few updates."""
+@pytest.mark.parametrize(("norm", "compile"), [("batch", "yes"), ("layer", "yes"), ("batch", "auto")])
+def test_a_captured_run_is_a_plain_one(norm: str, compile: str) -> None:
+    """To the rounding of TF32 and of fused kernels, over few updates; a run as short as this is captured alone."""
     config = toy(norm, updates=4)
-    fast = train(on_gpu(config, "float32", compile="yes"))
+    fast = train(on_gpu(config, "float32", compile))
     plain = train(on_gpu(config, "float32", compile="no", kernels="off"))
     for name, weight in plain.weights.items():
         torch.testing.assert_close(fast.weights[name], weight, rtol=2e-2, atol=2e-2)
@@ -71,7 +75,7 @@ def test_a_compiler_that_really_fails(tmp_path: Path) -> None:
     """Nothing can be compiled for the host, and nothing is cached; without kernels, plain torch is left."""
     caches = {name: str(tmp_path / name) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
     command = [sys.executable, "-m", "taggernet", "train", "small", "--out", str(tmp_path / "run"), "--device", "cuda"]
-    options = ["--kernels", "off", "--updates", "5", "--evaluate-every", "0", "--no-tensorboard"]
+    options = ["--compile", "yes", "--kernels", "off", "--updates", "5", "--evaluate-every", "0", "--no-tensorboard"]
     ended = subprocess.run(
         command + options, env=os.environ | caches | {"CC": "false", "CXX": "false"}, capture_output=True, text=True
     )

@@ -10,8 +10,11 @@ import torch
 
 from taggernet.training import precision
 from taggernet.training.precision import (
+    HEAVY,
     LONG,
+    MANY,
     in_bfloat16,
+    is_captured,
     is_compiled,
     keep_compiled_code,
     precision_of_products,
@@ -47,6 +50,12 @@ def test_apples_compiler_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_auto_on_cuda() -> None:
     assert in_bfloat16("auto", CUDA)
     assert is_compiled("auto", CUDA)
+    assert is_compiled("auto", CUDA, 0.0, MANY)
+    assert is_compiled("auto", CUDA, HEAVY, 100)
+    assert not is_compiled("auto", CUDA, HEAVY / 2, MANY - 1), "a short run is captured alone"
+    assert is_captured("auto", CUDA)
+    assert not is_captured("no", CUDA)
+    assert not is_captured("yes", CPU)
     assert not in_bfloat16("float32", CUDA)
 
 

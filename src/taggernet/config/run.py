@@ -109,8 +109,8 @@ class RuntimeConfig:
     device: str = "auto"
     """auto: CUDA, else MPS, else the CPU; or a device, e.g. cuda:1."""
     compile: Literal["auto", "yes", "no"] = "auto"
-    """Compile the update and, on CUDA, capture it as one graph; auto: on CUDA, and for a long run on a CPU that
-    multiplies in bfloat16. Compiled code is kept in the cache folder of the user for later runs."""
+    """Compile the update and, on CUDA, capture it as one graph; auto: for a long run, on a CPU if there is a compiler;
+    a short one is captured alone. Compiled code is kept in the cache folder of the user for later runs."""
     kernels: Literal["auto", "off"] = "auto"
     """off: only the plain torch equations, also on CUDA; auto: fused Triton kernels where they apply."""
     log_every: int = 100

@@ -153,9 +153,9 @@ def clusters(
         nearest = distances(centres).amin(-2)
         further = drawn(log_weight + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :])
         centres = torch.cat([centres, further], dim=-2)
-    every = torch.arange(random.shape[-2], device=random.device).unsqueeze(-1)
     for _ in range(MOVES):
-        own = (distances(centres).argmin(-2).unsqueeze(-2) == every) * weight.unsqueeze(-2)
+        found = distances(centres)
+        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
         total = own.sum(-1, keepdim=True)
         centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
     found = distances(centres)

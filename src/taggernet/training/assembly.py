@@ -9,7 +9,7 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training.adam import TrainState
 from taggernet.training.objective import Objective
-from taggernet.training.precision import in_bfloat16, is_compiled
+from taggernet.training.precision import in_bfloat16, is_captured, is_compiled
 from taggernet.training.sources import Part, Source
 from taggernet.training.step import Update
 
@@ -36,7 +36,8 @@ def update_for(
         part,
         half=in_bfloat16(config.precision, device, work),
         whole=device.type == "cpu",
-        compiled=is_compiled(config.runtime.compile, device, work),
+        compiled=is_compiled(config.runtime.compile, device, work, config.optimiser.updates),
+        captured=is_captured(config.runtime.compile, device),
         buffer=max(config.runtime.log_every, 10),
     )
 

@@ -1,5 +1,7 @@
 """Compile an update and, on one GPU, record it as a CUDA graph. Where compiling fails, training continues without.
 
+Recording takes a second, compiling up to a minute: a short run is recorded as it is.
+
 Everything an update needs beyond the weights is a function of the step counter, so a recorded one can be replayed.
 """
 
@@ -34,18 +36,20 @@ class Capturable(Protocol):
         """Let ``once`` run uncompiled."""
 
 
-def rehearse(update: Capturable, device: torch.device, *, distributed: bool) -> Callable[[], None]:
+def rehearse(
+    update: Capturable, device: torch.device, *, compiled: bool = True, distributed: bool = False
+) -> Callable[[], None]:
     """Compile an update by making some that are then undone. Returns what makes one: on one GPU, a graph's replay."""
     keep_compiled_code()
     one_gpu = device.type == "cuda" and not distributed
     once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
-        # On a CPU batch and Adam would gain nothing, and take up to 18 s.
-        update.compile(compiler_options() if device.type == "cuda" else None, cost_alone=device.type == "cpu")
+        if compiled:  # on a CPU batch and Adam would gain nothing, and take up to 18 s
+            update.compile(compiler_options() if device.type == "cuda" else None, cost_alone=device.type == "cpu")
         _warm_up(update.once, one_gpu)
     except Exception as problem:
-        if is_out_of_memory(problem):
+        if is_out_of_memory(problem) or not compiled:
             raise
         failure = f"the update could not be compiled ({in_short(problem)})"
         if distributed:  # some processes may be past the point where this one failed

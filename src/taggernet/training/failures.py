@@ -27,7 +27,9 @@ def is_lost_peer(problem: BaseException) -> bool:
 
 
 def in_short(problem: BaseException) -> str:
-    """The class of an error and the first line of its message."""
+    """The class of an error and the first line of its message; of an error that torch.compile wraps, those of the inner
+    one."""
+    problem = getattr(problem, "inner_exception", None) or problem
     line = first_line(problem)
     return f"{type(problem).__name__}: {line}" if line else type(problem).__name__
 

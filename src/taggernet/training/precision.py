@@ -14,6 +14,9 @@ from platformdirs import user_cache_path
 LONG = 1e13
 """Floating-point operations of a run from which compiling for the CPU pays: it takes a minute of one core, and saves 5
 to 9 s of 1e12 in float32, 9 to 11 s in bfloat16."""
+MANY, HEAVY = 20_000, 5e15
+"""Updates, or floating-point operations of a run, from which compiling for a GPU pays: it takes up to a minute. A
+shorter run is captured alone."""
 
 
 def cpu_has_bfloat16() -> bool:
@@ -35,11 +38,18 @@ def in_bfloat16(precision: str, device: torch.device, work: float = 0.0) -> bool
     return device.type == "cuda" or (device.type == "cpu" and work >= LONG and cpu_has_bfloat16())
 
 
-def is_compiled(choice: str, device: torch.device, work: float = 0.0) -> bool:
-    """Whether an update is compiled; auto: on CUDA, and on a CPU with a compiler where the run's ``work`` is long."""
+def is_compiled(choice: str, device: torch.device, work: float = 0.0, updates: int = MANY) -> bool:
+    """Whether an update is compiled; auto: where the run is long, and on a CPU if there is a compiler."""
     if choice != "auto":
         return choice == "yes"
-    return device.type == "cuda" or (device.type == "cpu" and work >= LONG and _has_compiler())
+    if device.type == "cuda":
+        return updates >= MANY or work >= HEAVY
+    return device.type == "cpu" and work >= LONG and _has_compiler()
+
+
+def is_captured(choice: str, device: torch.device) -> bool:
+    """Whether an update is recorded as a CUDA graph, compiled or not."""
+    return device.type == "cuda" and choice != "no"
 
 
 def products_in_words(half: bool, device: torch.device) -> str:

@@ -41,12 +41,14 @@ class Update:
         half: bool = False,
         whole: bool = False,
         compiled: bool = False,
+        captured: bool = False,
         buffer: int = 1000,
         per_seed: bool = False,
     ) -> None:
         """``half``: products in bfloat16. Weights are then kept in halves, or ``whole``: products read copies, which
-        needs more memory and fewer operations. ``per_seed``: the objective holds a number for each seed, so that even
-        one seed keeps its dimension."""
+        needs more memory and fewer operations. ``compiled``: on one GPU also captured as a graph, which ``captured``
+        asks for alone. ``per_seed``: the objective holds a number for each seed, so that even one seed keeps its
+        dimension."""
         self.objective, self.source, self.state, self.part = objective, source, state, part
         self.noise, self.masks = keys.fold("noise"), keys.fold("masks")
         self.device, self.half = keys.word.device, half
@@ -59,7 +61,7 @@ class Update:
         self.step = torch.tensor(state.step, dtype=torch.int64, device=self.device)
         self.costs = torch.zeros(buffer, 3, seeds, device=self.device)
         """Those of the last updates, (buffer, 3, S)."""
-        self.rehearsed = not compiled
+        self.compiled, self.rehearsed = compiled, not (compiled or (captured and not self.distributed))
         self.compiling = 0.0
         """Seconds it took."""
         self.drop_seeds = seeds == 1 and not per_seed
@@ -118,7 +120,7 @@ class Update:
         self.source.prepare(first)
         if not self.rehearsed:
             begin = time.monotonic()
-            self._once = rehearse(self, self.device, distributed=self.distributed)
+            self._once = rehearse(self, self.device, compiled=self.compiled, distributed=self.distributed)
             self.rehearsed, self.compiling = True, time.monotonic() - begin
         for _ in range(count):
             self._once()

@@ -37,7 +37,7 @@ from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.auto_config import ScaleBy, choices, config_for
 from taggernet.training.distributed import pick_device, world_size
 from taggernet.training.objective import Objective
-from taggernet.training.precision import in_bfloat16
+from taggernet.training.precision import in_bfloat16, is_captured
 from taggernet.training.seeds import initial_weights
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
@@ -249,6 +249,7 @@ class Stack(UpdateLoop):
             part,
             per_seed=True,
             half=in_bfloat16(config.precision, device),
+            captured=is_captured(config.runtime.compile, device),
         )
         rate = column([one.optimiser.lr / adam.lr for one in settings])
         v_rate = rate * column([one.optimiser.v_rate for one in settings])
