@@ -37,7 +37,8 @@ from taggernet.tagger import Tagger
 from taggernet.training import datasets, train_to_end
 from taggernet.training.auto_config import config_for
 from taggernet.training.log import environment
-from taggernet.training.tune import JUDGED, UPDATES, Trial, setting, tune
+from taggernet.training.trials import JUDGED, Trial
+from taggernet.training.tune import UPDATES, setting, tune
 
 SCENES = 3_000
 """Of every kind; a tenth each is held out for validation and test."""
@@ -60,7 +61,7 @@ def tagger(scenes: Scenes, config: Config, pilot: int) -> Record:
         "ami": [ami(test, lambda x: model.group(x, starts=STARTS).labels)],
         "valid": [ami(valid, lambda x: model.group(x, starts=STARTS).labels)],
         "one_start": [ami(test, lambda x: model.group(x).labels)], "starts": STARTS,
-        "seconds_tuning": tuned - begin, "seconds_training": end - tuned, "updates": run.step,
+        "seconds_tuning": [tuned - begin], "seconds_training": [end - tuned], "updates": [run.step],
         "chosen": [setting(chosen)],
         "config": {**asdict(chosen), "model": {**asdict(chosen.model), "offsets": [], "scales": []}},
         "trials": [{"seed": config.first_seed, **judged(trial, valid)} for trial in trials],
@@ -89,13 +90,11 @@ def classical(scenes: Scenes, config: Config) -> dict[str, Record]:
 
 
 def joined(records: Sequence[Record]) -> Record:
-    """Records of the same kind and of different seeds as one: lists one after the other, times as means."""
+    """Records of the same kind and of different seeds as one: lists one after the other."""
     found = dict(records[0])
     parts = [record["tagger"] for record in records if "tagger" in record]
     if parts:
-        found["tagger"] = _chained(parts) | {
-            name: fmean(part[name] for part in parts) for name in ("seconds_tuning", "seconds_training")
-        }
+        found["tagger"] = _chained(parts)
     methods = [record["classical"] for record in records if "classical" in record]
     if methods:
         found["classical"] = {name: _chained([one[name] for one in methods]) for name in methods[0]}
@@ -124,10 +123,10 @@ def words(record: Record) -> str:
     found = []
     if "tagger" in record:
         one = record["tagger"]
-        found.append(f"Tagger {_mean(one['ami'])} in {one['seconds_training']:.0f} s")
+        found.append(f"Tagger {_mean(one['ami'])} in {fmean(one['seconds_training']):.0f} s")
         if one["trials"]:
             ranks = spearmanr([t["score"] for t in one["trials"]], [t["ami"] for t in one["trials"]]).statistic
-            found.append(f"after {one['seconds_tuning']:.0f} s of tuning (rank correlation {ranks:.2f})")
+            found.append(f"after {fmean(one['seconds_tuning']):.0f} s of tuning (rank correlation {ranks:.2f})")
     found += [f"{name} {_mean(one['ami'])}" for name, one in record.get("classical", {}).items()]
     return f"{record['kind']:15} {', '.join(found)}"
 
@@ -175,7 +174,7 @@ def found(kind: str, options: argparse.Namespace) -> list[Record]:
 def measured(kind: str, scenes: Scenes, seed: int, options: argparse.Namespace) -> Record:
     """One seed."""
     config = replace(config_for(scenes), first_seed=seed)
-    config = replace(config, runtime=replace(config.runtime, progress=False, evaluate_every=0))
+    config = replace(config, runtime=replace(config.runtime, progress=False))
     if options.updates:
         config = replace(config, optimiser=replace(config.optimiser, updates=options.updates, warmup=20))
     record: Record = {"kind": kind, "what": KINDS[kind].what, "scenes": options.scenes}

@@ -20,15 +20,26 @@ PAGE = "docs/what-makes-groups-form.md"
 
 
 def records() -> list[dict[str, Any]]:
-    return [json.loads(path.read_text("utf-8")) for path in sorted((ROOT / "results" / "own_data").glob("*.json"))]
+    """One for each kind, measured on a CPU; what a GPU gave is under ``gpu``."""
+    found = []
+    for path in sorted((ROOT / "results" / "own_data").glob("*.json")):
+        beside = path.parent / "gpu" / path.name
+        gpu = {"gpu": json.loads(beside.read_text("utf-8"))} if beside.exists() else {}
+        found.append(json.loads(path.read_text("utf-8")) | gpu)
+    return found
 
 
 def own_data() -> str:
-    """A row per kind: Tagger's AMI, and the classical method that was best on validation."""
-    lines = ["| data | Tagger | updates, tuning trials | best classical method | oracle |", "|---|---|---|---|---|"]
+    """A row per kind: Tagger's AMI and time on a CPU and on a GPU, and the classical method that was best on
+    validation."""
+    lines = [
+        "| data | Tagger, two cores | seconds | on a GPU | seconds | best classical method | oracle |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for record in records():
         oracle = f"{record['oracle']:.2f}" if "oracle" in record else ""
-        lines.append(f"| {record['what']} | {_tagger(record)} | {_classical(record)} | {oracle} |")
+        gpu = _tagger(record.get("gpu", {}))
+        lines.append(f"| {record['what']} | {_tagger(record)} | {gpu} | {_classical(record)} | {oracle} |")
     return "\n".join(lines)
 
 
@@ -55,8 +66,8 @@ def _tagger(record: dict[str, Any]) -> str:
     found = record.get("tagger")
     if not found:
         return "- | -"
-    tried = len(found["trials"]) // len({trial.get("seed", 0) for trial in found["trials"]} or {0})
-    return f"{_mean(found['ami'])} ({len(found['ami'])}) | {found['updates']:,}, {tried or 'none'}"
+    seconds = [a + b for a, b in zip(found["seconds_tuning"], found["seconds_training"], strict=True)]
+    return f"{_mean(found['ami'])} ({len(found['ami'])}) | {fmean(seconds):.0f}"
 
 
 def _classical(record: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ def own_data() -> ModuleType:
 
 
 def record(seed: int) -> dict[str, object]:
-    tagger = {"ami": [0.5 + 0.1 * seed], "seconds_tuning": 10.0 * seed, "seconds_training": 1.0, "updates": 3}
+    tagger = {"ami": [0.5 + 0.1 * seed], "seconds_tuning": [10.0 * seed], "seconds_training": [1.0], "updates": [3]}
     trials = [{"seed": seed, "score": 0.1, "ami": 0.2}, {"seed": seed, "score": 0.3, "ami": 0.4}]
     return {"kind": "grey", "tagger": {**tagger, "trials": trials}, "classical": {"NMF": {"ami": [0.1 * seed]}}}
 
@@ -31,8 +31,8 @@ def record(seed: int) -> dict[str, object]:
 def test_seeds_that_were_measured_apart_are_one_record(own_data: ModuleType) -> None:
     found = own_data.joined([record(0), record(1), record(2)])
     assert found["tagger"]["ami"] == pytest.approx([0.5, 0.6, 0.7])
-    assert found["tagger"]["seconds_tuning"] == pytest.approx(10.0)
-    assert found["tagger"]["updates"] == 3
+    assert found["tagger"]["seconds_tuning"] == [0.0, 10.0, 20.0]
+    assert found["tagger"]["updates"] == [3, 3, 3]
     assert [trial["seed"] for trial in found["tagger"]["trials"]] == [0, 0, 1, 1, 2, 2]
     assert found["classical"]["NMF"]["ami"] == pytest.approx([0.0, 0.1, 0.2])
     assert own_data.joined([record(1)]) == record(1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,8 @@ import taggernet as tn
 from taggernet.cli import main
 from taggernet.config.run import Config
 from taggernet.data import Scenes
-from taggernet.training import datasets, tune
-from taggernet.training.auto_config import config_for
+from taggernet.training import datasets, trials, tune
+from taggernet.training.auto_config import config_for, learning_rate
 
 CPU = torch.device("cpu")
 
@@ -34,38 +36,39 @@ def test_a_setting_in_a_stack_is_trained_as_it_is_alone(kind: str) -> None:
     scenes, config = own(kind)
     settings = [config, replace(config, model=replace(config.model, noise=0.35, v_start=0.1))]
     settings.append(replace(config, optimiser=replace(config.optimiser, lr=3e-3, v_rate=5.0)))
-    stack = tune.Stack(settings, datasets.training_set(config, scenes), CPU, updates=4)
+    stack = trials.Stack(settings, datasets.training_set(config, scenes), CPU, updates=4)
     stack.run_updates()
     together = stack.update.current_state().weights
     for i, setting in enumerate(settings):
-        for name, weight in tn.train(replace(setting, seeds=tune.TWINS), scenes=scenes).weights.items():
-            mine = slice(i * tune.TWINS, (i + 1) * tune.TWINS)
+        for name, weight in tn.train(replace(setting, seeds=trials.TWINS), scenes=scenes).weights.items():
+            mine = slice(i * trials.TWINS, (i + 1) * trials.TWINS)
             torch.testing.assert_close(together[name][mine], weight, rtol=1e-2, atol=1e-4)
 
 
 def test_the_best_score_comes_first_and_the_truth_is_not_looked_at() -> None:
     arrays, (_, config) = sensors(), own("real")
     found = [tune.tune(config, Scenes.of(arrays["x"], groups), updates=3) for groups in (None, arrays["groups"])]
-    for trials in found:
-        usual = [tune.setting(trial.config) == tune.setting(config) for trial in trials]
+    for tried in found:
+        usual = [tune.setting(trial.config) == tune.setting(config) for trial in tried]
         assert sum(usual) == 1
         scores = [
             trial.score + tune.MARGIN * default - tune.TIED * (1 - trial.score) * (trial.config.model.start != "random")
-            for trial, default in zip(trials, usual, strict=True)
+            for trial, default in zip(tried, usual, strict=True)
         ]
         assert scores == sorted(scores, reverse=True)
-        assert [tune.setting(trial.config) for trial in trials] == [tune.setting(t.config) for t in found[0]]
+        assert [tune.setting(trial.config) for trial in tried] == [tune.setting(t.config) for t in found[0]]
     assert {trial.config.model.masks for trial in found[0]} == {"mapping", "posterior"}
     assert {trial.config.model.tie for trial in found[0]} == {1.0, tune.FADING}
-    assert {len(weight) for trial in found[0] for weight in trial.weights.values()} == {tune.TWINS}
+    assert {len(weight) for trial in found[0] for weight in trial.weights.values()} == {trials.TWINS}
 
 
 @pytest.mark.parametrize(("scores", "first"), [((0.3, 0.4), 0), ((0.3, 0.5), 1), ((0.5, 0.1), 0)])
 def test_the_default_is_left_for_a_clearly_better_score_only(scores: tuple[float, float], first: int) -> None:
     _, config = own("real")
     settings = [config, replace(config, model=replace(config.model, noise=0.7))]
-    trials = [tune.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, score in zip(settings, scores, strict=True)]
-    assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
+    pairs = zip(settings, scores, strict=True)
+    tried = [trials.Trial(c, score, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, score in pairs]
+    assert tune.ranked(tried, tune.setting(config))[0] is tried[first]
 
 
 def test_masks_tied_to_their_start_have_to_be_better() -> None:
@@ -73,8 +76,8 @@ def test_masks_tied_to_their_start_have_to_be_better() -> None:
     settings = [replace(config, model=replace(config.model, **c)) for c in ({"noise": 0.7}, {"start": "parts"})]
     for score, first in ((0.58, 0), (0.59, 1)):  # 1.2 score - 0.2 against 0.5
         pair = zip(settings, (0.5, score), strict=True)
-        trials = [tune.Trial(c, one, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, one in pair]
-        assert tune.ranked(trials, tune.setting(config))[0] is trials[first]
+        tried = [trials.Trial(c, one, 0.5, 0.5, 2.0, 0.0, 0.5, 0.0, {}) for c, one in pair]
+        assert tune.ranked(tried, tune.setting(config))[0] is tried[first]
 
 
 def test_values_are_started_from_where_they_fall_into_clusters() -> None:
@@ -101,13 +104,72 @@ def test_what_was_asked_for_is_not_varied() -> None:
 
 
 def test_wider_networks_are_tried_for_binary_scenes() -> None:
-    """Four times, with posterior masks; twice if four times is a giant."""
+    """Four times, with posterior masks and a low rate, or twice if four times is a giant; twice with parts."""
     _, config = own("binary")
-    for first, times in ((100, {1, 4}), (200, {1, 2})):
+    for first, times in ((100, 4), (200, 2)):
         tried = tune.candidates(replace(config, model=replace(config.model, widths=(first, first // 2))))
-        assert {c.model.widths[0] // first for c in tried} == times
-        assert {c.model.widths[0] // first for c in tried if c.model.masks == "posterior"} == {max(times)}
-        assert {c.model.start for c in tried} == {"random", "parts"}
+        found = {(c.model.masks, c.model.start): (c.model.widths[0] // first, c.optimiser.lr) for c in tried}
+        assert found == {
+            ("mapping", "random"): (1, config.optimiser.lr),
+            ("posterior", "random"): (times, tune.WIDEST_RATE),
+            ("mapping", "parts"): (2, learning_rate([2 * first])),
+        }
+
+
+@pytest.mark.parametrize("asked", ["widths", "lr"])
+def test_sizes_that_were_asked_for_leave_the_rest_to_be_tried(asked: str) -> None:
+    _, config = own("binary")
+    mine = tune.changed(config, {asked: (20, 10) if asked == "widths" else 1e-4})
+    tried = tune.candidates(mine, default=config)
+    assert {tune.setting(c)[asked] if asked == "lr" else c.model.widths for c in tried} == {
+        1e-4 if asked == "lr" else (20, 10)
+    }
+    assert {(c.model.masks, c.model.start) for c in tried} == {
+        ("mapping", "random"), ("posterior", "random"), ("mapping", "parts"),
+    }  # fmt: skip
+
+
+def test_threads_share_the_stacks_and_change_nothing() -> None:
+    scenes, config = own("real")
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(tune.tune(config, scenes, updates=3))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for alone, beside in zip(*found, strict=True):
+        assert tune.setting(alone.config) == tune.setting(beside.config)
+        assert alone.score == pytest.approx(beside.score, abs=1e-5)
+
+
+def test_a_stack_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes, config = own("real")
+    ended = []
+
+    def fails(self: trials.Stack, costs: torch.Tensor) -> None:
+        if self.settings[0].model.masks == "posterior":
+            raise ArithmeticError("the loss became nan")
+        if self.stopped and self.stopped.wait(20):
+            ended.append(self)
+
+    monkeypatch.setattr(trials.Stack, "log", fails)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ArithmeticError, match="the loss became nan"):
+            trials.train_stacks([[c] for c in tune.candidates(config)[1::-1]], scenes, scenes[:4], CPU, 500)
+    finally:
+        torch.set_num_threads(before)
+    assert len(ended) == 1
+
+
+def test_an_interruption_ends_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes, config = own("real")
+    monkeypatch.setattr(trials.Stack, "log", lambda self, costs: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(KeyboardInterrupt):
+        tune.tune(config, scenes, updates=100_000)
 
 
 def test_a_group_less_is_tried_for_binary_scenes_unless_k_was_asked_for() -> None:

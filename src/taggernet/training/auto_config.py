@@ -12,7 +12,7 @@ Each setting is a field of the configuration and an option of ``taggernet train`
     noise      binary: bits flip with 0.2; real: 0.3 standard deviations
     v          starts at the data's variance and falls ten times faster than the rest: groups form while it falls
     discount   0.3: later iterations weigh more in the cost, or groups fade as training goes on
-    training   3,000 to 20,000 updates of up to 50 scenes, 50 passes over the data, a cosine schedule; it stops early
+    training   6,000 to 20,000 updates of up to 50 scenes, 50 passes over the data, a cosine schedule; it stops early
                once groups have formed and 4 evaluations, a fifth of the updates, made neither cost nor agreement better
     K          4 as in the paper; with true groups, as many as a scene has at most (2 to 8)
 """
@@ -20,6 +20,7 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -116,7 +117,7 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
     held_out = max(1, min(10_000, n // 10, HELD_OUT // (4 * elements)))
     train = n - 2 * held_out
     batch = min(50, max(10, train // 10))
-    updates = min(20_000, max(3_000, 50 * train // batch))
+    updates = min(20_000, max(6_000, 50 * train // batch))
     widths, classes = _widths(elements), _classes(data.classes)
     groups = min(8, max(2, s.groups)) if s.groups else 4
     model = model_for(s, data.shape, widths, classes, scale_by, data.channels)
@@ -126,7 +127,7 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
         model=model,
         data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out, channels_axis=data.axis),
         optimiser=OptimiserConfig(
-            lr=5e-3 if widths[0] <= 200 else 2e-3,
+            lr=learning_rate(widths),
             batch=batch,
             updates=updates,
             schedule="cosine",
@@ -193,6 +194,10 @@ def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[
 def _widths(elements: int) -> tuple[int, ...]:
     widest = min(1_024, max(64, 8 * round(math.sqrt(elements))))
     return tuple(widest // share for share in (1, 2, 4))
+
+
+def learning_rate(widths: Sequence[int]) -> float:
+    return 5e-3 if widths[0] <= 200 else 2e-3
 
 
 def _classes(classes: Array | None) -> int:

@@ -199,7 +199,7 @@ class Lines:
 
 
 @contextmanager
-def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> Iterator[Bar]:
+def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI", what: str = "training") -> Iterator[Bar]:
     """A bar with loss, a metric of the validation, updates per second and the time left; lines without a terminal."""
     console = Console(stderr=True)
     if not enabled:
@@ -220,7 +220,7 @@ def progress_bar(total: int, done: int, enabled: bool, metric: str = "AMI") -> I
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("training", total=total, completed=done, loss="-", metric="-", rate="")
+        task = progress.add_task(what, total=total, completed=done, loss="-", metric="-", rate="")
 
         def update(step: int, **values: Any) -> None:
             progress.update(task, completed=step, **values)

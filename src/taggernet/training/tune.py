@@ -1,50 +1,34 @@
 """Settings for your own data, found without the true groups: a few short trainings, then the best setting in full.
 
-# S settings, each with several first weights, in the place of seeds
-
-Settings that differ in numbers alone (noise, learning rate, v and its rate) are trained as one stack of models, like
-seeds; those that differ in anything else are stacks of their own. Each is trained from two first weights: groups that
-only chance made differ between the two. The best is the one with the highest ``GroupingReport.score``, the default
-unless another is clearly better (docs/what-makes-groups-form.md).
+Each setting is trained from two first weights (training/trials.py): groups that only chance made differ between the
+two. The best is the one with the highest ``GroupingReport.score``, the default unless another is clearly better
+(docs/what-makes-groups-form.md).
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from taggernet.config.run import Config
 from taggernet.data import Scenes
-from taggernet.data.lazy import LazyRows
 from taggernet.fileio import make_folder, write_json
-from taggernet.grouping_report import grouping_report
 from taggernet.nets.norm import NormKind
-from taggernet.rng import Key
 from taggernet.tag.informed import between_clusters
 from taggernet.tagger import Tagger
-from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
-from taggernet.training.adam import TrainState, by_seed
-from taggernet.training.auto_config import ScaleBy, choices, config_for
+from taggernet.training.auto_config import ScaleBy, choices, config_for, learning_rate
 from taggernet.training.distributed import pick_device, world_size
-from taggernet.training.objective import Objective
-from taggernet.training.precision import in_bfloat16, is_captured
-from taggernet.training.seeds import initial_weights
-from taggernet.training.sources import Part
-from taggernet.training.step import Update
-from taggernet.training.update_loop import UpdateLoop
+from taggernet.training.trials import JUDGED, Trial, train_stacks
 
-UPDATES, SCENES, STARTS, TWINS = 400, 100, 2, 2
-"""Of each setting: validation scenes and random starts that it is judged by, and first weights."""
+UPDATES, SCENES = 400, 100
+"""Of each setting, and the validation scenes that it is judged by."""
 FADING = 0.5
 """Of masks that start from parts: the tie that is tried beside a whole one."""
 WIDEST = 512
@@ -64,25 +48,10 @@ so more alike anyway."""
 FILE = "tuning.json"
 OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
-JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting after a short training."""
-
-    config: Config
-    """With the number of updates of the full training."""
-    score: float
-    agreement: float
-    confidence: float
-    used: float
-    elsewhere: float
-    reproduced: float
-    by_value: float
-    """As in ``GroupingReport``, the mean over the first weights; 0 where it does not say."""
-    weights: dict[str, Tensor]
-    """(twins, ...), after the short training."""
+OF_SIZE = ("widths", "lr")
+"""Settings that come with others; where they were asked for, the others are tried without."""
+WIDEST_RATE = 1e-3
+"""Learning rate of posterior masks with wide layers: with a higher one, groups that have formed fall apart again."""
 
 
 def candidates(config: Config, default: Config | None = None) -> list[Config]:
@@ -91,13 +60,13 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     wider, widest = (tuple(times * width for width in model.widths) for times in (2, 4))
     widest, less = widest if widest[0] <= WIDEST else wider, max(2, config.groups - 1)
     posterior: dict[str, Any] = {"masks": "posterior"}
-    parts: dict[str, Any] = {"start": "parts"}
+    parts: dict[str, Any] = {"start": "parts", "widths": wider, "lr": learning_rate(wider)}
     tried: list[dict[str, Any]]
     if model.kind == "real":
         tried = [posterior, {"start": "values"}, parts, parts | {"tie": FADING}]
     elif model.kind == "binary":
         tried = [
-            {"groups": less}, {"noise": 0.5 * model.noise}, posterior | {"widths": widest},
+            {"groups": less}, {"noise": 0.5 * model.noise}, posterior | {"widths": widest, "lr": WIDEST_RATE},
             parts | {"noise": 0.25 * model.noise},
         ]  # fmt: skip
     else:
@@ -106,16 +75,18 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     found = [config]
     for changes in tried:
         fits = "start" not in changes or (model.start_patch == 1 and model.positions <= MOST_PARTS)
-        if fits and all(_is_free(name, config, default) for name in changes):
-            found.append(changed(config, changes))
+        free = {name: value for name, value in changes.items() if _is_free(name, config, default)}
+        if fits and set(changes) - set(free) <= set(OF_SIZE):
+            found.append(changed(config, free))
     return [one for i, one in enumerate(found) if one not in found[:i]]
 
 
 def changed(config: Config, changes: dict[str, Any]) -> Config:
     """The configuration with another ``setting``."""
     of_model = {name: value for name, value in changes.items() if name in OF_MODEL}
-    groups = changes.get("groups", config.groups)
-    config = replace(config, model=replace(config.model, **of_model))
+    groups, lr = changes.get("groups", config.groups), changes.get("lr", config.optimiser.lr)
+    optimiser = replace(config.optimiser, lr=lr)
+    config = replace(config, model=replace(config.model, **of_model), optimiser=optimiser)
     return config if groups == config.groups else replace(config, groups=groups, test_groups=groups)
 
 
@@ -123,6 +94,8 @@ def _is_free(name: str, config: Config, default: Config) -> bool:
     """Whether a setting was not asked for: it is what it would be by default."""
     if name == "groups":
         return (config.groups, config.test_groups) == (default.groups, default.groups)
+    if name == "lr":
+        return config.optimiser.lr == default.optimiser.lr
     return bool(getattr(config.model, name) == getattr(default.model, name))
 
 
@@ -163,8 +136,7 @@ def tune(
     for candidate in tried:
         alike = {name: value for name, value in setting(candidate).items() if name != "noise"}
         stacks.setdefault(json.dumps(alike), []).append(candidate)
-    trials = [trial for stack in stacks.values() for trial in Stack(stack, train, device, updates).trials(valid)]
-    return ranked(trials, setting(config))
+    return ranked(train_stacks(list(stacks.values()), train, valid, device, updates), setting(config))
 
 
 def _values_tell(config: Config, scenes: Scenes) -> bool:
@@ -191,7 +163,7 @@ def ranked(trials: Sequence[Trial], default: dict[str, Any]) -> list[Trial]:
 def setting(config: Config) -> dict[str, Any]:
     """What candidates differ in."""
     model = {name: getattr(config.model, name) for name in OF_MODEL}
-    return {**model, "widths": list(config.model.widths), "groups": config.groups}
+    return {**model, "widths": list(config.model.widths), "groups": config.groups, "lr": config.optimiser.lr}
 
 
 def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
@@ -209,68 +181,8 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
     """The configuration with what tuning.json says was chosen; what was asked for stays."""
     try:
         best = json.loads(path.read_text("utf-8"))[0]
-        written = [name for name in (*OF_MODEL, "groups") if name in best]  # earlier versions had but the three below
+        written = [name for name in (*OF_MODEL, "groups", "lr") if name in best]  # earlier versions had fewer
         chosen = {name: best[name] for name in ("noise", "norm", *written)} | {"widths": tuple(best["widths"])}
         return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
-
-
-# --- training -----------------------------------------------------------------------------------------------------
-
-
-class Stack(UpdateLoop):
-    """Settings that differ in numbers alone, in training; each ``TWINS`` times, with other first weights."""
-
-    def __init__(
-        self, settings: Sequence[Config], train: Scenes | LazyRows, device: torch.device, updates: int
-    ) -> None:
-        self.settings = settings = [one for one in settings for _ in range(TWINS)]
-        config, seeds = settings[0], [one.first_seed + i % TWINS for i, one in enumerate(settings)]
-
-        def column(values: list[float]) -> Tensor:
-            return torch.tensor(values, device=device)
-
-        self.model = Tagger(config.model).to(device)
-        self.model.use_kernels(config.runtime.kernels)
-        noise = column([one.model.noise for one in settings])
-        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
-        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
-        weights = initial_weights(config.model, seeds, device, datasets.scenes_to_start_from(config, train))
-        weights["w"] = by_seed(column([math.sinh(math.log(one.model.v_start)) for one in settings]), weights["w"])
-        adam = replace(config.optimiser, updates=updates, warmup=updates // 40)
-        part = Part.of(adam.batch)
-        update = Update(
-            Objective(self.model, config.groups, config.iterations, discount=config.discount),
-            datasets.source(replace(config, class_cost=0.0), device, seeds, part, train),
-            TrainState.fresh(weights, ema=False),
-            adam,
-            Key.of(seeds, device),
-            part,
-            per_seed=True,
-            half=in_bfloat16(config.precision, device),
-            captured=is_captured(config.runtime.compile, device),
-        )
-        rate = column([one.optimiser.lr / adam.lr for one in settings])
-        v_rate = rate * column([one.optimiser.v_rate for one in settings])
-        update.adam.rates = [by_seed(v_rate if name == "w" else rate, w) for name, w in weights.items()]
-        runtime = replace(config.runtime, log_every=updates, evaluate_every=0, checkpoint_every=0)
-        super().__init__(update, adam, runtime, seeds)
-
-    def trials(self, valid: Scenes) -> list[Trial]:
-        """Train all, then judge their groups of the validation scenes."""
-        self.run_updates()
-        if not self.finished:
-            raise KeyboardInterrupt
-        config, weights = self.settings[0], self.update.current_state().weights
-        report = grouping_report(
-            self.model, weights, valid, groups=config.test_groups, iterations=config.test_iterations,
-            batch=config.evaluation_batch, starts=STARTS, twins=TWINS,
-        )  # fmt: skip
-
-        def trial(first: int) -> Trial:
-            models = slice(first, first + TWINS)
-            numbers = {name: fmean(getattr(report, name)[models] or [0.0]) for name in JUDGED}
-            return Trial(self.settings[first], **numbers, weights={n: w[models].detach() for n, w in weights.items()})
-
-        return [trial(first) for first in range(0, len(self.settings), TWINS)]

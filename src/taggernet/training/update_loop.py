@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack
 
@@ -70,6 +71,8 @@ class UpdateLoop:
         """Costs (updates, 3, S) that the next record will average."""
         self.done_early = False
         """Set by ``evaluate`` when more updates would bring nothing."""
+        self.stopped: threading.Event | None = None
+        """Ends the updates; of its own unless given, set by Ctrl-C and SIGTERM."""
 
     # --- what a subclass defines -------------------------------------------------------------------------
 
@@ -108,7 +111,7 @@ class UpdateLoop:
         begin, first = time.monotonic(), self.step
         pace = Pace()
         with ExitStack() as stack:
-            stopped = stack.enter_context(interruptions())
+            stopped = self.stopped or stack.enter_context(interruptions())
             shown = runtime.progress and self.ranks.main
             bar = stack.enter_context(progress_bar(total, first, shown, self.metric))
             while not self.finished and not agree(stopped.is_set(), self.ranks, self.update.device):
