@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taggernet.config.run import Config
+from taggernet.config.run import Config, without_retired
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyRows
 from taggernet.fileio import make_folder, write_json
@@ -62,7 +62,7 @@ TIED = 0.2
 """How much more what a score lacks of 1 counts with masks that start from the scene: they are tied to their start, and
 so more alike anyway."""
 FILE = "tuning.json"
-OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
+OF_MODEL = ("noise", "norm", "widths", "masks", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 JUDGED = ("score", "agreement", "confidence", "used", "elsewhere", "reproduced", "by_value")
 
@@ -211,9 +211,11 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
         best = json.loads(path.read_text("utf-8"))[0]
         written = [name for name in (*OF_MODEL, "groups") if name in best]  # earlier versions had but the three below
         chosen = {name: best[name] for name in ("noise", "norm", *written)} | {"widths": tuple(best["widths"])}
-        return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
+        found = changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
+    without_retired(best, path)  # refuses a choice that this version cannot train
+    return found
 
 
 # --- training -----------------------------------------------------------------------------------------------------
