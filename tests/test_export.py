@@ -88,7 +88,7 @@ def inputs(kind: str, batch: int) -> Any:
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
-     ("real", "layer", 0, {"masks": "posterior", "levels": 0.7, "residual": 0.3, "start_patch": 3})],
+     ("real", "layer", 0, {"masks": "posterior", "start_patch": 3})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)

@@ -35,8 +35,6 @@ import torch
 from torch import Tensor, nn
 
 from taggernet._version import __version__
-from taggernet.arrays import Array
-from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import make_folder, write_durably
 from taggernet.nets.frozen import in_iteration
@@ -237,7 +235,7 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
         node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
         node("Shape", ["start"], ["loop.start_shape"]),
         node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
-        *_first_z(config, constants),
+        node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"]),
         node(
             "Loop",
             ["iterations", "loop.always", "loop.first_z", "loop.first_z", "loop.first_m"],
@@ -265,23 +263,6 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     return onnx.helper.make_model(
         graph, opset_imports=list(one.opset_import), ir_version=one.ir_version, functions=list(one.functions)
     )
-
-
-def _first_z(config: TaggerConfig, constants: dict[str, Array]) -> list[Any]:
-    """z at the start: the mean, and the groups' levels where the model has them (``tag.start``)."""
-    node = _onnx().helper.make_node
-    if not config.levels:
-        return [node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"])]
-    constants["loop.positions_axis"] = np.array([2], np.int64)
-    constants["loop.spread"] = np.array(config.start_levels * config.positions**0.5, np.float32)
-    return [
-        node("Expand", ["loop.mean", "loop.first_shape"], ["loop.mean_z"]),
-        node("ReduceMean", ["loop.start", "loop.positions_axis"], ["loop.level"], keepdims=1),
-        node("ReduceMean", ["loop.level", "loop.groups_axis"], ["loop.middle"], keepdims=1),
-        node("Sub", ["loop.level", "loop.middle"], ["loop.centred_level"]),
-        node("Mul", ["loop.centred_level", "loop.spread"], ["loop.own_level"]),
-        node("Add", ["loop.mean_z", "loop.own_level"], ["loop.first_z"]),
-    ]
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class Tagger(nn.Module):
     def variant(self) -> Variant:
         """How a step departs from the paper's."""
         config = self.config
-        return Variant(config.masks == "posterior", config.residual, config.tie if config.start != "random" else 0.0)
+        return Variant(config.masks == "posterior", config.tie if config.start != "random" else 0.0)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
@@ -117,7 +117,7 @@ class Tagger(nn.Module):
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
         informed = self.informed_start(seen)
-        return start(batch, groups, every, key, first, config.channels, config.start_levels, patches, informed)
+        return start(batch, groups, every, key, first, config.channels, patches, informed)
 
     def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
         """What makes masks that know the scene out of random numbers; None: they start at random."""

@@ -64,13 +64,13 @@ def test_an_edited_configuration_is_refused(change: dict[str, object], words: st
         from_json(to_json(Config()) | change, "config.json")
 
 
-def test_a_retired_field_is_ignored_where_it_had_no_effect() -> None:
-    """Version 0.1 stored weight_decay, which nothing ever set."""
+@pytest.mark.parametrize(("part", "name"), [("optimiser", "weight_decay"), ("model", "levels"), ("model", "residual")])
+def test_a_retired_field_is_ignored_where_it_had_no_effect(part: str, name: str) -> None:
     content = to_json(Config())
-    content["optimiser"] = content["optimiser"] | {"weight_decay": 0.0}
+    content[part] = content[part] | {name: 0.0}
     assert from_json(content, "config.json") == Config()
-    content["optimiser"]["weight_decay"] = 0.1
-    with pytest.raises(ValueError, match=r"config\.json: weight_decay=0\.1 .* only weight_decay=0\.0 can be loaded"):
+    content[part][name] = 0.1
+    with pytest.raises(ValueError, match=rf"config\.json: {name}=0\.1 .* only {name}=0\.0 can be loaded"):
         from_json(content, "config.json")
 
 

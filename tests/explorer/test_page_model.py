@@ -86,6 +86,7 @@ BROKEN = """async ([change]) => {
   if (change === 'another mapping') card.model.mapping = 'transformer'
   if (change === 'another decoder') card.model.decoder = 'wavelets'
   if (change === 'another start') card.model.start = 'parts'
+  if (change === 'retired') card.model.residual = 0.3
   if (change === 'groups that talk') card.model.group_attention = 8
   if (change === 'too large') card.model.shape = [200, 200]
   try { await Tagger.from(weights, card); return 'loaded' } catch (problem) { return problem.message }
@@ -103,6 +104,7 @@ SENTENCES = {
     "another mapping": "knows ladder and conv",
     "another decoder": "knows mirror and broadcast",
     "another start": "this page knows random starts",
+    "retired": "residual is an option of an earlier version",
     "too large": "at most 128 a side",
 }
 

@@ -67,8 +67,7 @@ TOYS = {
     ),
     "binary-posterior": TaggerConfig(shape=(6, 9), widths=(30, 20), norm="layer", masks="posterior"),
     "colour-variant": TaggerConfig(
-        shape=(6, 9), channels=3, kind="real", widths=(30, 20), masks="posterior", levels=0.7, residual=0.3,
-        start_patch=2,
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), masks="posterior", start_patch=2,
     ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,

@@ -22,13 +22,7 @@ from taggernet.training.sources import Part
 def runs() -> dict[str, Config]:
     """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
     shapes, sprites = shrunk("shapes-any"), shrunk("sprites")
-    departures: dict[str, Any] = {
-        "masks": "posterior",
-        "levels": 0.5,
-        "residual": 0.5,
-        "start_patch": 4,
-        "decoder": "broadcast",
-    }
+    departures: dict[str, Any] = {"masks": "posterior", "start_patch": 4, "decoder": "broadcast"}
     return {
         "attention between groups": replace(shapes, model=replace(shapes.model, group_attention=4), seeds=2),
         "classes on top": shrunk("texture-mnist-2-labels-1k"),

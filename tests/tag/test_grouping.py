@@ -100,13 +100,6 @@ def test_posterior_masks_weigh_the_mappings_by_the_evidence() -> None:
     torch.testing.assert_close(after.m, joint / joint.sum(1, keepdim=True), rtol=1e-3, atol=1e-3)
 
 
-def test_residual_steps_add_to_the_last_z() -> None:
-    x, state = Key.of(1).normal(B, N), start(B, K, torch.full((N,), 0.3), Key.of(0))
-    after = step(echo, GaussianGroups(0.5), x, state, V, Variant(residual=0.5))
-    before = step(echo, GaussianGroups(0.5), x, state, V)
-    torch.testing.assert_close(after.z, 0.3 + 0.5 * before.z)
-
-
 @given(groups=st.integers(1, 7), iterations=st.integers(1, 5), batch=st.integers(1, 4), ladder=st.booleans())
 @settings(max_examples=20)
 def test_any_k_t_and_batch(groups: int, iterations: int, batch: int, ladder: bool) -> None:

@@ -1,9 +1,8 @@
-"""Where the loop begins: patches that start alike, levels of the groups."""
+"""Where the loop begins: patches that start alike."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 import torch
@@ -42,19 +41,3 @@ def test_patches_of_a_start_again_are_the_same() -> None:
     """So that a start from elsewhere, as in an ONNX file, may be given with or without patches."""
     patches = first_of_patch((5, 6), 2)
     assert torch.equal(patches[patches], patches)
-
-
-@pytest.mark.parametrize("side", [1, 2])
-def test_groups_may_start_at_levels_of_their_own(side: int) -> None:
-    """One number for all elements of a group, centred over the groups; masks and the mean are as without."""
-    options: dict[str, Any] = {"kind": "real", "channels": 2, "widths": (8, 4), "start_patch": side, "mean": 0.3}
-    plain, levels = (
-        Tagger(TaggerConfig((4, 6), levels=spread, **options)).start(2_000, 3, Key.of(0)) for spread in (0.0, 2.0)
-    )
-    assert torch.equal(plain.m, levels.m)
-    level = levels.z - plain.z
-    torch.testing.assert_close(level, level[..., :1].expand_as(level))
-    torch.testing.assert_close(level.mean(1), torch.zeros(2_000, 48), atol=1e-5, rtol=0)
-    # A standard normal per group, less the mean of three: a variance of 1 - 1/3.
-    assert abs(level[..., 0].var().item() - 4 * (1 - 1 / 3)) < 0.2
-    assert torch.equal(levels.fed, levels.z)

@@ -198,6 +198,10 @@ def test_the_command_tunes_once_and_resumes(
     assert {name: model[name] for name in tune.OF_MODEL} == {name: rows[0][name] for name in tune.OF_MODEL}
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 0
     assert "tuning:" not in capsys.readouterr().out, "what was chosen is kept"
+    for value, code in ((0.0, 0), (1.0, 2)):  # options of an earlier version
+        (run / "tuning.json").write_text(json.dumps([rows[0] | {"levels": value, "residual": 0.0}]))
+        assert main([*words, "--updates", "12", "--widths", "12", "6"]) == code
+    assert "tuning.json: levels=1.0 is an option of an earlier version" in capsys.readouterr().err
     (run / "tuning.json").write_text("[]")
     assert main([*words, "--updates", "12", "--widths", "12", "6"]) == 2
     assert "is not what tuning wrote" in capsys.readouterr().err

@@ -51,9 +51,6 @@ class TaggerConfig:
     masks: Literal["mapping", "posterior"] = "mapping"
     """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how
     well each group's z explains the corrupted input."""
-    levels: float = 0.0
-    """Real: standard deviation of the levels at which the groups' z start, so that groups differ from the first
-    iteration on; 0: all at the mean (the paper)."""
     start: Literal["random", "values", "parts"] = "random"
     """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
     so do positions that are explained by parts of the training data which appear together, and of more than two groups
@@ -63,8 +60,6 @@ class TaggerConfig:
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""
-    residual: float = 0.0
-    """Real: each iteration adds the mapping's z, times this, to the last z; 0: it takes its place (the paper)."""
     gate: Literal["auto", "plain", "stable"] = "auto"
     """Sigmoid on the decoder's gate; auto: for real inputs and with mapping conv."""
     top: Literal["softmax", "relu"] = "softmax"
@@ -115,11 +110,6 @@ class TaggerConfig:
         if self.kind == "categorical" and self.channels < 2:
             raise ValueError("kind='categorical' needs a channel for each state, but channels=1: set channels")
         check_number("noise", self.noise, noise)
-        for name in ("levels", "residual"):
-            if getattr(self, name) and self.kind != "real":
-                raise ValueError(
-                    f"{name}={getattr(self, name)} is for real values, but kind={self.kind!r}: set it to 0"
-                )
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         if self.start == "values" and self.kind != "real":
             raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")
@@ -176,12 +166,6 @@ class TaggerConfig:
     def elements(self) -> int:
         """N: all numbers of an input."""
         return self.positions * self.channels
-
-    @property
-    def start_levels(self) -> float:
-        """``levels`` for masks that are averaged over fewer patches than there are positions."""
-        patches = math.prod([-(-length // self.start_patch) for length in self.shape])  # torch traces no generator
-        return self.levels * math.sqrt(patches / self.positions)
 
     @property
     def channels_axis(self) -> Literal["none", "first", "last"]:

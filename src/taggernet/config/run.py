@@ -217,7 +217,9 @@ def is_longer(ours: Config, theirs: Config) -> bool:
     return bool(differing) and differing <= {"optimiser.updates", "optimiser.patience"} and more
 
 
-RETIRED: dict[str, object] = {"weight_decay": 0.0, "mixed_groups": [], "start_correlated": False}
+RETIRED: dict[str, object] = {
+    "weight_decay": 0.0, "mixed_groups": [], "start_correlated": False, "levels": 0.0, "residual": 0.0,
+}  # fmt: skip
 """Fields of earlier versions that stored configurations still hold, and the one value that had no effect."""
 
 

@@ -50,8 +50,7 @@ RANGES: dict[str, Range] = {
     "classes": Range(0, MAX_WIDTH), "mean": Range(-LARGEST, LARGEST), "v_start": Range(1 / LARGEST, LARGEST),
     "norm_eps": Range(0, LARGEST), "offset": Range(-1e30, 1e30), "scale": Range(1e-30, 1e30),
     "frozen_iterations": Range(0, MAX_ITERATIONS), "group_attention": Range(0, MAX_WIDTH),
-    "channels": Range(1, MAX_WIDTH), "patch": Range(1, 64), "levels": _NOT_NEGATIVE, "residual": _NOT_NEGATIVE,
-    "start_patch": Range(1, MAX_WIDTH), "tie": Range(0, 1),
+    "channels": Range(1, MAX_WIDTH), "patch": Range(1, 64), "start_patch": Range(1, MAX_WIDTH), "tie": Range(0, 1),
     # data
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "min_objects": Range(0, 255),
     "size": _SOME, "labels": _COUNT,

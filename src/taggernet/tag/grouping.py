@@ -73,8 +73,6 @@ class Variant(NamedTuple):
 
     posterior: bool = False
     """The mapping's m is a prior: it is multiplied with how well the group's new z explains x~, q(x~|g_k)."""
-    residual: float = 0.0
-    """The mapping's z, times this, is added to the last z instead of taking its place; 0: it takes its place."""
     tie: float = 0.0
     """The first masks are a prior of those of every iteration: in full in the first one, this times as much in each one
     after it; 0: they are none."""
@@ -107,8 +105,6 @@ def step(
     m_pre = wide(_by_group(mapped.m_pre, batch, groups))
     if prior is not None:
         m_pre = m_pre + prior
-    if variant.residual:
-        z_pre = state.fed + variant.residual * z_pre
     z = likelihood.mean(z_pre)
     if variant.posterior:
         m_pre = m_pre + likelihood.log_evidence(x_tilde.unsqueeze(-2), z, v)

@@ -3,7 +3,7 @@
 # B batch · K groups · P positions · C channels · N = P C elements
 
 Departures from the paper, all off by default: patches of positions that start with one mask, so that groups differ at
-a scale that convolutions see; levels of the groups' z; masks that know the scene (tag/informed.py).
+a scale that convolutions see; masks that know the scene (tag/informed.py).
 """
 
 from __future__ import annotations
@@ -29,24 +29,21 @@ def first_of_patch(shape: Sequence[int], side: int) -> Int[Tensor, " P"]:
 
 def start(
     batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1,
-    levels: float = 0.0, patches: Int[Tensor, " P"] | None = None,
+    patches: Int[Tensor, " P"] | None = None,
     informed: Callable[[Float[Tensor, "*S B K P"]], Float[Tensor, "*S B K P"]] | None = None,
 ) -> State:  # fmt: skip
     """m from a softmax of standard normals, z at the data's mean, which is given for every element.
 
     ``patches`` names for each position the one whose random number it shares (``first_of_patch``); ``informed`` makes
-    masks that know the scene out of the random numbers. Levels of the groups are read from the random numbers too.
+    masks that know the scene out of the random numbers.
     """
     elements = mean.shape[-1]
     positions = elements // channels
     m_pre = key.normal(batch, groups, positions, start=first * (groups * positions))
     if patches is not None:
         m_pre = m_pre[..., patches]
-    z = mean.to(m_pre.dtype).expand(*m_pre.shape[:-1], elements)
-    if levels:
-        level = m_pre.mean(-1, keepdim=True) * positions**0.5
-        z = z + levels * (level - level.mean(-2, keepdim=True))
     if informed is not None:
         m_pre = informed(m_pre)
     m = torch.softmax(m_pre, dim=-2)
+    z = mean.to(m_pre.dtype).expand(*m_pre.shape[:-1], elements)
     return State(z=z, m=m, fed=z, m_pre=m_pre)

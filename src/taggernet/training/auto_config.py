@@ -74,7 +74,7 @@ def choices(config: Config) -> str:
     conv = f"convolutions {'-'.join(map(str, model.conv_channels))}, " if model.mapping == "conv" else ""
     return (
         f"{units}K={config.groups}, {conv}widths {'-'.join(map(str, model.widths))}, noise {model.noise:g}, "
-        f"{'' if model.masks == 'mapping' else 'posterior masks, '}{'groups start at levels, ' if model.levels else ''}"
+        f"{'' if model.masks == 'mapping' else 'posterior masks, '}"
         f"{'' if model.start == 'random' else f'masks start from {model.start}, '}"
         f"learning rate {adam.lr:g}, {adam.updates:,} updates of {adam.batch} scenes"
     )

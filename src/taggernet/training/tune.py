@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from taggernet.config.run import Config
+from taggernet.config.run import Config, without_retired
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder, write_json
 from taggernet.nets.norm import NormKind
@@ -46,7 +46,7 @@ TIED = 0.2
 """How much more what a score lacks of 1 counts with masks that start from the scene: they are tied to their start, and
 so more alike anyway."""
 FILE = "tuning.json"
-OF_MODEL = ("noise", "norm", "widths", "masks", "levels", "residual", "start", "tie")
+OF_MODEL = ("noise", "norm", "widths", "masks", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 OF_SIZE = ("widths", "lr")
 """Settings that come with others; where they were asked for, the others are tried without."""
@@ -183,6 +183,8 @@ def _chosen_before(path: Path, config: Config, default: Config) -> Config:
         best = json.loads(path.read_text("utf-8"))[0]
         written = [name for name in (*OF_MODEL, "groups", "lr") if name in best]  # earlier versions had fewer
         chosen = {name: best[name] for name in ("noise", "norm", *written)} | {"widths": tuple(best["widths"])}
-        return changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
+        found = changed(config, {name: value for name, value in chosen.items() if _is_free(name, config, default)})
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not what tuning wrote ({error}): remove it, or give --no-tune") from None
+    without_retired(best, path)  # refuses a choice that this version cannot train
+    return found

@@ -6,8 +6,8 @@
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
- *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, levels: number,
- *   residual: number, decoder: string, start_patch: number, start: string
+ *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, decoder: string,
+ *   start_patch: number, start: string
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
@@ -18,8 +18,8 @@ import { hasNormalisedHeads, ladderWidths } from './layers.js'
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
-  masks: 'mapping', levels: 0, residual: 0, decoder: 'mirror', start_patch: 1,
-  start: 'random' }
+  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random' }
+const RETIRED = ['start_correlated', 'levels', 'residual']
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
 
@@ -47,6 +47,10 @@ export function readCard(content, source) {
   }
   if (config.start !== 'random') {
     throw new Error(`the masks of this model start from the scene's ${config.start}: this page knows random starts; use it in Python`)
+  }
+  const retired = RETIRED.find((name) => content.model[name])
+  if (retired) {
+    throw new Error(`${source}: ${retired} is an option of an earlier version that no longer exists: use the version that wrote it`)
   }
   if (config.norm === 'batch' && !config.frozen_iterations) {
     throw new Error('this BatchNorm model has no frozen statistics: open it with taggernet explore, which freezes them')

@@ -98,8 +98,7 @@ export class Tagger {
     if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
     const { kind, channels, mean } = this.config
     const mPre = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
-    const z = startLevels(mPre, groups, this.elements, this.config)
-      .map((level) => level + (kind === 'categorical' ? 1 / channels : mean))
+    const z = new Float32Array(groups * this.elements).fill(kind === 'categorical' ? 1 / channels : mean)
     const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
     this.started = { groups, seed, state }
     return state
@@ -129,11 +128,9 @@ export class Tagger {
         to += size
       }
     }
-    const { residual, masks } = this.config
-    const { zPre: change, mPre: prior, top } = this.mapping(features, groups, iteration)
-    const zPre = residual ? change.map((value, at) => fed[at] + residual * value) : change
+    const { zPre, mPre: prior, top } = this.mapping(features, groups, iteration)
     const z = this.likelihood.mean(zPre)
-    const mPre = masks === 'posterior' ? this.likelihood.logEvidence(x, z).map((value, at) => prior[at] + value) : prior
+    const mPre = this.config.masks === 'posterior' ? this.likelihood.logEvidence(x, z).map((value, at) => prior[at] + value) : prior
     return { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
   }
 
@@ -163,23 +160,6 @@ function inPatches(mPre, { shape: [height, width], start_patch: side }) {
     const row = Math.floor(at / width) % height, column = at % width
     return mPre[at - (row % side) * width - (column % side)]
   })
-}
-
-/**
- * How far from the mean each group's z starts, read from its random mask.
- *
- * @param {Float32Array} mPre
- * @param {number} groups
- * @param {number} elements
- * @param {ModelConfig} config
- */
-function startLevels(mPre, groups, elements, { levels: spread, shape, start_patch: side }) {
-  const z = new Float32Array(groups * elements), positions = mPre.length / groups, levels = new Array(groups).fill(0)
-  const patches = shape.reduce((product, length) => product * Math.ceil(length / side), 1)
-  if (!spread) return z
-  mPre.forEach((value, at) => { levels[Math.floor(at / positions)] += (spread * value * Math.sqrt(patches)) / positions })
-  const middle = levels.reduce((sum, level) => sum + level, 0) / groups
-  return z.map((_, at) => levels[Math.floor(at / elements)] - middle)
 }
 
 /** The state with some groups taken away: the others fill in what they hid. @param {State} state @param {Set<number>} groups */
