@@ -175,7 +175,14 @@ def test_a_batchnorm_model_without_scenes_is_one_sentence() -> None:
     assert isinstance(shown_model(model, Scenes.of(x)).card, bytes)
 
 
-def test_a_model_whose_masks_start_from_the_scene_is_one_sentence() -> None:
-    with pytest.raises(ValueError, match="the page knows random starts alone: see report") as error:
-        shown_model(Tagger(replace(SMALL, start="parts")))
-    assert "\n" not in str(error.value)
+def test_a_model_whose_masks_start_from_the_scene_comes_with_its_parts(tmp_path: Path) -> None:
+    config = replace(SMALL, start="parts", tie=0.5)
+    for model in (Tagger(config), Tagger(replace(config, norm="batch"), groups=2, iterations=1)):
+        shown = shown_model(model)
+        assert isinstance(shown.card, bytes)
+        assert isinstance(shown.weights, bytes)
+        card = json.loads(shown.card)["model"]
+        assert (card["start"], card["tie"]) == ("parts", 0.5)
+        assert {"start_quiet", "start_shapes", "start_together"} <= set(read_arrays(shown.weights))
+    folder = Tagger(config).save(tmp_path / "model")
+    assert shown_model(folder).weights == folder / "model.safetensors"

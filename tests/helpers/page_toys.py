@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from taggernet import Tagger, TaggerConfig
+from taggernet.training.seeds import initial_weights
 
 TOYS = {
     "binary-layer": TaggerConfig(shape=(10, 10), widths=(40, 20, 10), norm="layer", mean=0.28),
@@ -69,9 +70,20 @@ TOYS = {
     "colour-variant": TaggerConfig(
         shape=(6, 9), channels=3, kind="real", widths=(30, 20), masks="posterior", start_patch=2,
     ),
+    "grey-values": TaggerConfig(
+        shape=(6, 9), kind="real", widths=(30, 20), norm="layer", start="values", offset=3.0, scale=2.0, v_start=0.3,
+    ),
+    "colour-values": TaggerConfig(
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), start="values", tie=0.5,
+    ),
+    "binary-parts": TaggerConfig(shape=(6, 9), widths=(30, 20), norm="layer", start="parts", masks="posterior"),
+    "grey-parts": TaggerConfig(shape=(6, 9), kind="real", widths=(30, 20), start="parts", tie=0.5),
+    "colour-parts": TaggerConfig(
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="parts",
+    ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
-with and without lateral connections, both decoders, groups that talk, variants of the loop."""
+with and without lateral connections, both decoders, groups that talk, variants of the loop, every start."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:
@@ -98,6 +110,10 @@ def toy(config: TaggerConfig) -> Tagger:
         for weights in model.parameters():
             if weights is not model.w:  # the variance stays what it was
                 weights.add_(0.3 * torch.randn_like(weights))
+        if config.start == "parts":
+            first = initial_weights(config, [0], "cpu", toy_inputs(config, 40))
+            for name in ("start_quiet", "start_shapes", "start_together"):
+                model.get_parameter(name).copy_(first[name][0])
     if config.norm == "batch":
         model.freeze_statistics(toy_inputs(config, 40), 3, 3, batch_size=20)
     return model.eval()

@@ -78,16 +78,11 @@ def shown_model(model: Tagger | str | Path, scenes: Scenes | None = None) -> Sho
 
 
 def check_pictures(config: TaggerConfig) -> None:
-    """The page shows pictures, none that are too large, and groups that start at random."""
+    """The page shows pictures, and none that are too large."""
     if len(config.shape) != 2:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows pictures, of shape (H, W)")
     if max(config.shape) > MAX_SIDE:
         raise ValueError(f"the model's inputs have shape {config.shape}: the page shows at most {MAX_SIDE} a side")
-    if config.start != "random":
-        raise ValueError(
-            f"masks of this model start from the scene's {config.start}, but the page knows random starts alone: "
-            "see report.html of its run, or train one with --start random"
-        )
 
 
 def as_tensors(**arrays: Array) -> bytes:

@@ -20,7 +20,6 @@ Each setting is a field of the configuration and an option of ``taggernet train`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -127,7 +126,7 @@ def configure(found: Found, scale_by: ScaleBy | None = None) -> Config:
         model=model,
         data=DataConfig(name=found.name, train=train, valid=held_out, test=held_out, channels_axis=data.axis),
         optimiser=OptimiserConfig(
-            lr=learning_rate(widths),
+            lr=5e-3 if widths[0] <= 200 else 2e-3,
             batch=batch,
             updates=updates,
             schedule="cosine",
@@ -194,10 +193,6 @@ def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[
 def _widths(elements: int) -> tuple[int, ...]:
     widest = min(1_024, max(64, 8 * round(math.sqrt(elements))))
     return tuple(widest // share for share in (1, 2, 4))
-
-
-def learning_rate(widths: Sequence[int]) -> float:
-    return 5e-3 if widths[0] <= 200 else 2e-3
 
 
 def _classes(classes: Array | None) -> int:

@@ -23,7 +23,7 @@ from taggernet.nets.norm import NormKind
 from taggernet.tag.informed import between_clusters
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
-from taggernet.training.auto_config import ScaleBy, choices, config_for, learning_rate
+from taggernet.training.auto_config import ScaleBy, choices, config_for
 from taggernet.training.distributed import pick_device, world_size
 from taggernet.training.trials import JUDGED, Trial, train_stacks
 
@@ -50,8 +50,9 @@ OF_MODEL = ("noise", "norm", "widths", "masks", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 OF_SIZE = ("widths", "lr")
 """Settings that come with others; where they were asked for, the others are tried without."""
-WIDEST_RATE = 1e-3
-"""Learning rate of posterior masks with wide layers: with a higher one, groups that have formed fall apart again."""
+PARTS_RATE, WIDEST_RATE = 3e-3, 1e-3
+"""Highest learning rates of wider layers: with masks that start from parts, and with posterior masks, where groups that
+have formed fall apart again with a higher one."""
 
 
 def candidates(config: Config, default: Config | None = None) -> list[Config]:
@@ -60,7 +61,7 @@ def candidates(config: Config, default: Config | None = None) -> list[Config]:
     wider, widest = (tuple(times * width for width in model.widths) for times in (2, 4))
     widest, less = widest if widest[0] <= WIDEST else wider, max(2, config.groups - 1)
     posterior: dict[str, Any] = {"masks": "posterior"}
-    parts: dict[str, Any] = {"start": "parts", "widths": wider, "lr": learning_rate(wider)}
+    parts: dict[str, Any] = {"start": "parts", "widths": wider, "lr": min(PARTS_RATE, config.optimiser.lr)}
     tried: list[dict[str, Any]]
     if model.kind == "real":
         tried = [posterior, {"start": "values"}, parts, parts | {"tie": FADING}]

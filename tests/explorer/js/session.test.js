@@ -22,6 +22,7 @@ function fake() {
     asked: [], steps: 0, card: { groups: 4, iterations: 5 }, config: { kind: 'binary', channels: 1 }, scaleOf: () => 1,
     inputs: (x) => x,
     start: state,
+    priorFrom: () => null,
     group(x, groups, iterations, seed) {
       this.asked.push([groups, iterations, seed])
       return Array.from({ length: iterations + 1 }, () => state(groups, seed))

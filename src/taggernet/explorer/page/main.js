@@ -22,7 +22,7 @@ import { animation, picture } from './ui/save.js'
 import { LIVE_ITERATIONS, Session } from './ui/session.js'
 import { Stage } from './ui/stage.js'
 import { Strip } from './ui/strip.js'
-import { explain, leadFor } from './ui/words.js'
+import { explain, leadFor, list, STARTS } from './ui/words.js'
 
 /**
  * A line of models.json.
@@ -94,6 +94,11 @@ class Page {
     this.buttons()
   }
 
+  /** What is said of the first masks. */
+  get start() {
+    return STARTS[this.session.tagger.config.start]
+  }
+
   /** Colours for the light or the dark. */
   dressed() {
     const painter = new Painter(this.session.tagger, darkScheme(), this.session.world.range)
@@ -155,7 +160,7 @@ class Page {
     say(byId('ari'), ari === null ? '–' : figure(ari))
     say(byId('time'), `${session.milliseconds.toFixed(1)} ms`)
     const last = session.history.length - 1
-    const moment = session.live ? 'live' : view.shown === 0 ? 'random start' : `iteration ${view.shown} of ${last}`
+    const moment = session.live ? 'live' : view.shown === 0 ? this.start.name : `iteration ${view.shown} of ${last}`
     const away = [view.hidden.size ? `${view.hidden.size} hidden` : '', view.removed.size ? `${view.removed.size} removed` : ''].filter(Boolean)
     say(byId('shown-title'), [moment, ...away].join(', '))
   }
@@ -197,8 +202,7 @@ class Page {
 
   /** The first scene plays by itself. */
   arrive() {
-    const said = ['At the start, every pixel is dealt to the groups at random.', 'First guess: each group takes what it explains a little better than the others …',
-      '… which tells it what the rest of its shape should look like …', '… so it claims that, too, and lets go of the rest.']
+    const said = [this.start.sentence, this.start.then, '… which tells it what the rest of its shape should look like …', '… so it claims that, too, and lets go of the rest.']
     const follow = () => {
       const { shown, t } = this.session.view
       if (!this.player.playing && shown < t) return
@@ -235,6 +239,8 @@ async function open(entry, digits, address) {
   page = new Page(entry, tagger, await worldFor(entry, tagger, digits))
   Object.assign(window, { explorer: page })
   say(byId('lead'), leadFor(page.session.world, page.session.view.t))
+  list(tagger.config.start)
+  say(byId('fresh'), page.start.again)
   say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')
   for (const id of ['play', 'fresh', 'model']) byId(id).disabled = false

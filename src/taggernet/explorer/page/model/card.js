@@ -7,18 +7,19 @@
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, decoder: string,
- *   start_patch: number, start: string
+ *   start_patch: number, start: string, tie: number
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
 import { WAVES } from './broadcast.js'
 import { levelSizes, SIDE } from './conv.js'
+import { PARTS } from './informed.js'
 import { hasNormalisedHeads, ladderWidths } from './layers.js'
 
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
-  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random' }
+  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1 }
 const RETIRED = ['start_correlated', 'levels', 'residual']
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
@@ -45,8 +46,8 @@ export function readCard(content, source) {
   if (!['mirror', 'broadcast'].includes(config.decoder)) {
     throw new Error(`the model has decoder ${config.decoder}: this page knows mirror and broadcast; a newer one may know more`)
   }
-  if (config.start !== 'random') {
-    throw new Error(`the masks of this model start from the scene's ${config.start}: this page knows random starts; use it in Python`)
+  if (!['random', 'values', 'parts'].includes(config.start)) {
+    throw new Error(`the model has start ${config.start}: this page knows random, values and parts; a newer one may know more`)
   }
   const retired = RETIRED.find((name) => content.model[name])
   if (retired) {
@@ -70,6 +71,9 @@ export function tensorShapes(config) {
   const conv = config.mapping === 'conv'
   /** @type {Map<string, number[]>} */
   const shapes = new Map([['w', [1, 1, 1]], ['mapping.m_scale', [1, 1]]])
+  if (config.start === 'parts') {
+    shapes.set('start_quiet', [2, elements]).set('start_shapes', [PARTS, 2 * elements]).set('start_together', [PARTS, PARTS])
+  }
   /** @type {[string, number][]} */
   const norms = []
   const widths = conv ? convShapes(config, shapes, norms) : ladderWidths(config)

@@ -1,5 +1,5 @@
 /**
- * A Tagger: the random start (tag/start.py) and one iteration (tag/grouping.py), and its loading.
+ * A Tagger: the start (tag/start.py) and one iteration (tag/grouping.py), and its loading.
  * K groups · P positions · C channels · N = P C elements · z (K, N) · m (K, P)
  *
  * @typedef {import('./card.js').Card} Card
@@ -12,6 +12,7 @@
  */
 import { readCard, tensorShapes } from './card.js'
 import { asMatrix, convMapping } from './conv.js'
+import { byParts, byValue, inOrderOf, partsOf } from './informed.js'
 import { ladderMapping } from './ladder.js'
 import { layersOf } from './layers.js'
 import { likelihoodFor, softmaxOverGroups } from './likelihood.js'
@@ -40,8 +41,11 @@ export class Tagger {
     this.positions = this.config.shape[0] * this.config.shape[1]
     this.elements = this.positions * this.config.channels
     this.how = made.how
-    /** @type {{groups: number, seed: number, state: State} | null} the last random start */
-    this.started = null
+    /** @type {{groups: number, seed: number, random: Float32Array, z: Float32Array} | null} the last random numbers, and z */
+    this.drawn = null
+    this.parts = this.config.start === 'parts' ? partsOf(tensors) : null
+    /** Whether all masks are tied to the first ones. */
+    this.tied = this.config.start !== 'random' && this.config.tie > 0
     const w = /** @type {Tensor} */ (tensors.get('w')).data[0]
     this.mapping = (this.config.mapping === 'conv' ? convMapping : ladderMapping)(this.config, layersOf(this.config, tensors, made))
     this.likelihood = likelihoodFor(this.config, Math.exp(Math.asinh(w)))
@@ -93,15 +97,44 @@ export class Tagger {
     return z.map((value, at) => value * this.scaleOf(at % n) + this.offsetOf(at % n))
   }
 
-  /** m from a softmax of standard normals, z at the data's mean: as `group(x, seed=seed)` starts. @returns {State} */
-  start(/** @type {number} */ groups, /** @type {number} */ seed) {
-    if (this.started?.groups === groups && this.started.seed === seed) return this.started.state
+  /**
+   * Masks from standard normals, alone or with what they find in x; z at the data's mean: as `group(x, seed=seed)` starts.
+   *
+   * @param {number} groups
+   * @param {number} seed
+   * @param {Float32Array} x in the model's units
+   * @returns {State}
+   */
+  start(groups, seed, x) {
+    const { random, z } = this.draw(groups, seed), { start, channels } = this.config
+    const mPre = this.parts ? byParts(x, random, channels, this.parts) : start === 'values' ? byValue(x, random, channels) : random
+    return { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
+  }
+
+  /** What is random in a start, and its z. @param {number} groups @param {number} seed */
+  draw(groups, seed) {
+    if (this.drawn?.groups === groups && this.drawn.seed === seed) return this.drawn
     const { kind, channels, mean } = this.config
-    const mPre = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
+    const random = inPatches(Key.of(seed).fold('masks').normal(groups * this.positions), this.config)
     const z = new Float32Array(groups * this.elements).fill(kind === 'categorical' ? 1 / channels : mean)
-    const state = { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
-    this.started = { groups, seed, state }
-    return state
+    return (this.drawn = { groups, seed, random, z })
+  }
+
+  /** The prior of an iteration's masks, before its softmax; null: none. @param {Float32Array} first masks @param {number} iteration from 1 */
+  prior(first, iteration) {
+    return this.tied ? first.map((value) => this.config.tie ** (iteration - 1) * value) : null
+  }
+
+  /**
+   * That of a scene which changed a little, for groups that go on from a state.
+   *
+   * @param {Float32Array} x in the model's units
+   * @param {State} state
+   * @param {number} iteration
+   * @param {number} seed
+   */
+  priorFrom(x, { groups, m }, iteration, seed) {
+    return this.tied ? this.prior(inOrderOf(this.start(groups, seed, x).mPre, m, groups), iteration) : null
   }
 
   /** delta z and L(m) of every group. @param {Float32Array} x @param {State} state @returns {Evidence} */
@@ -115,9 +148,10 @@ export class Tagger {
    * @param {Float32Array} x in the model's units
    * @param {State} state
    * @param {number} iteration from 1
+   * @param {Float32Array | null} prior of the masks, before its softmax
    * @returns {State}
    */
-  step(x, state, iteration) {
+  step(x, state, iteration, prior) {
     const { groups, fed, m } = state
     const { deltaZ, ratio } = this.evidence(x, state)
     const features = new Float32Array(groups * 2 * (this.elements + this.positions))
@@ -128,16 +162,17 @@ export class Tagger {
         to += size
       }
     }
-    const { zPre, mPre: prior, top } = this.mapping(features, groups, iteration)
+    const { zPre, mPre: mapped, top } = this.mapping(features, groups, iteration)
     const z = this.likelihood.mean(zPre)
-    const mPre = this.config.masks === 'posterior' ? this.likelihood.logEvidence(x, z).map((value, at) => prior[at] + value) : prior
+    const evidence = this.config.masks === 'posterior' ? this.likelihood.logEvidence(x, z) : null
+    const mPre = prior || evidence ? mapped.map((value, at) => value + (prior?.[at] ?? 0) + (evidence?.[at] ?? 0)) : mapped
     return { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
   }
 
-  /** The random start and the states after iterations 1 .. T. @returns {State[]} */
+  /** The start and the states after iterations 1 .. T. @returns {State[]} */
   group(/** @type {ArrayLike<number>} */ x, /** @type {number} */ groups, /** @type {number} */ iterations, seed = 0) {
-    const inputs = this.inputs(x), history = [this.start(groups, seed)]
-    for (let i = 1; i <= iterations; i++) history.push(this.step(inputs, history[i - 1], i))
+    const inputs = this.inputs(x), history = [this.start(groups, seed, inputs)]
+    for (let i = 1; i <= iterations; i++) history.push(this.step(inputs, history[i - 1], i, this.prior(history[0].mPre, i)))
     return history
   }
 

@@ -39,7 +39,7 @@ export const CHALLENGES = [
   },
   {
     id: 'noise', name: 'One pixel in five is wrong',
-    task: 'Every fifth pixel is flipped. Drag the shapes, or try new random starts, until AMI reaches 0.90 all the same.',
+    task: 'Every fifth pixel is flipped. Drag the shapes, or try new starts, until AMI reaches 0.90 all the same.',
     done: 'That is how it was trained: it never saw a clean picture.',
     view: { scene: { things: [at('square', 1, 2), at('triangle up', 11, 6), at('triangle down', 2, 8), at('square', 9, 11)], ink: null }, noise: 0.2, k: 4, t: 5, seed: 2 },
     solved: (session) => session.view.noise >= 0.2 && session.view.scene.things.length >= 4 && (session.ami ?? 0) >= 0.9,

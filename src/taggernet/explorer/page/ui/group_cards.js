@@ -1,6 +1,7 @@
 /** A card per group: z, m and m z, and the two ways to take it away. */
 import { byId, dot, make, say } from './dom.js'
 import { paint } from './pictures.js'
+import { STARTS } from './words.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
@@ -98,14 +99,14 @@ export class GroupCards {
 
   /** @param {number} k */
   noteOf(k) {
-    const { view, history } = this.session
+    const { view, history, tagger } = this.session
     if (view.removed.has(k)) return 'Removed: the others fill in.'
     if (view.hidden.has(k)) return 'Hidden: nothing else changed.'
     const shown = history[view.shown], n = shown.m.length / shown.groups
     let share = 0
     for (let p = 0; p < n; p++) share += shown.m[k * n + p] * (this.painter?.inkOf(shown, k, p) ?? 1)
     const count = Math.round(share)
-    if (view.shown === 0) return 'Random, like all groups at the start.'
+    if (view.shown === 0) return STARTS[tagger.config.start].note
     return count < 2 ? 'Spare: it explains nothing here.' : `Explains about ${count} pixels.`
   }
 

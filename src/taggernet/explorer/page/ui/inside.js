@@ -41,7 +41,8 @@ export class Inside {
     const to = Math.max(1, view.shown), before = history[to - 1], after = history[to]
     if (!after) return
     say(this.about, `${session.live ? 'The last frame' : `Iteration ${to} of ${history.length - 1}`}: the same network looks at each group${tagger.config.group_attention ? ', and the groups talk to one another' : ' on its own'}. It sees four pictures of it, and answers with a better z and m. ` +
-      `${tagger.config.channels === 1 ? 'δz says where z should rise (orange) or fall (blue)' : 'δz says towards which colour z should go (grey: stay)'}; L(m) says how well this group explains each pixel, compared with the others.`)
+      `${tagger.config.channels === 1 ? 'δz says where z should rise (orange) or fall (blue)' : 'δz says towards which colour z should go (grey: stay)'}; L(m) says how well this group explains each pixel, compared with the others.` +
+      (tagger.tied ? ` The new m is multiplied with the one at the start${tagger.config.tie < 1 ? ', less and less from one iteration to the next' : ''}.` : ''))
     const { deltaZ, ratio } = tagger.evidence(tagger.inputs(session.seen), before)
     const most = deltaZ.reduce((high, value) => Math.max(high, Math.abs(value)), 0)
     this.rows.forEach((canvases, k) => {

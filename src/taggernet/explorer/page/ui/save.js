@@ -1,6 +1,7 @@
 /** The scene as a picture (PNG) or as an animation of its iterations (GIF). */
 import { encodeGif } from './gif.js'
 import { css, pixels } from './pictures.js'
+import { STARTS } from './words.js'
 
 /** @typedef {import('./session.js').Session} Session @typedef {import('./pictures.js').Painter} Painter */
 
@@ -58,7 +59,7 @@ export function animation(session, painter) {
   const frames = history.map((state, i) => {
     const { context } = sheet(width, height, painter)
     write(context, painter, 'What it sees', GAP, LINE / 2)
-    write(context, painter, live ? `frame ${i}` : i ? `iteration ${i}` : 'random start', LARGE + 2 * GAP, LINE / 2)
+    write(context, painter, live ? `frame ${i}` : i ? `iteration ${i}` : STARTS[session.tagger.config.start].name, LARGE + 2 * GAP, LINE / 2)
     place(context, session, painter.input(seen), GAP, LINE, LARGE)
     place(context, session, painter.groups(state, view.hidden), LARGE + 2 * GAP, LINE, LARGE)
     return { pixels: context.getImageData(0, 0, width, height).data, milliseconds: i === history.length - 1 ? 2000 : 700 }

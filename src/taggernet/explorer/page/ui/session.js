@@ -41,7 +41,7 @@ export class Session {
     this.painted = world.paint(this.view.scene)
     /** @type {Float32Array} x as the network sees it */
     this.seen = this.painted.x
-    this.history = [tagger.start(this.view.k, this.view.seed)]
+    this.history = [tagger.start(this.view.k, this.view.seed, tagger.inputs(this.seen))]
   }
 
   /** The view of a visitor who has not touched anything. @returns {View} */
@@ -99,14 +99,15 @@ export class Session {
     this.look()
     const begin = performance.now()
     const x = this.tagger.inputs(this.seen), at = Math.max(this.view.t, this.tagger.card.iterations)
+    const prior = this.tagger.priorFrom(x, last, at, this.view.seed)
     this.history = [last]
-    for (let i = 0; i < LIVE_ITERATIONS; i++) this.history.push(this.tagger.step(x, this.history[i], at))
+    for (let i = 0; i < LIVE_ITERATIONS; i++) this.history.push(this.tagger.step(x, this.history[i], at, prior))
     this.milliseconds = performance.now() - begin
     this.live = true
     this.tell({ regrouped: true, live: true })
   }
 
-  /** Groups from another random start, also after dragging. */
+  /** Groups from another start, also after dragging. */
   fresh() {
     this.set({ seed: this.view.seed + 1 })
   }

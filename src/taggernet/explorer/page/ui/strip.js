@@ -2,6 +2,7 @@
 import { labels } from '../scenes/ami.js'
 import { byId, make } from './dom.js'
 import { paint } from './pictures.js'
+import { STARTS } from './words.js'
 
 export class Strip {
   /** @param {import('./session.js').Session} session */
@@ -35,7 +36,7 @@ export class Strip {
     }
     this.frames.forEach(({ button, canvas, label }, i) => {
       label.textContent = this.nameOf(i)
-      button.setAttribute('aria-label', this.session.live ? `Frame, ${this.nameOf(i)}` : i ? `Iteration ${i}` : 'The random start')
+      button.setAttribute('aria-label', this.session.live ? `Frame, ${this.nameOf(i)}` : i ? `Iteration ${i}` : `The ${STARTS[this.session.tagger.config.start].name}`)
       button.setAttribute('aria-pressed', String(i === view.shown))
       if (repaint) paint(canvas, painter.groups(history[i], view.hidden), world.height, world.width)
     })

@@ -1,0 +1,198 @@
+/**
+ * First masks that know something of the scene: clusters of its values, or of the parts that it is made of. The twin of
+ * tag/informed.py, for one scene.
+ * K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
+ *
+ * @typedef {import('./safetensors.js').Tensor} Tensor
+ * @typedef {{quiet: Float32Array, shapes: Float32Array, together: Float32Array, overlap: Float32Array}} Parts what the training
+ *   data are made of: silence (2, N), the parts (R, M), which appear together (R, R), and how much they overlap (R, R)
+ */
+import { softmaxOverGroups } from './likelihood.js'
+
+/** R */
+export const PARTS = 24
+const FURTHEST = 8, QUIET = 4, MOVES = 5, UPDATES = 30, SMALL = 1e-6
+
+/** @param {Map<string, Tensor>} tensors @returns {Parts} */
+export function partsOf(tensors) {
+  const of = (/** @type {string} */ name) => /** @type {Tensor} */ (tensors.get(name)).data
+  const shapes = of('start_shapes'), overlap = new Float32Array(PARTS * PARTS), m = shapes.length / PARTS
+  for (let r = 0; r < PARTS; r++) overlap.set(alikeOf(shapes.subarray(r * m, (r + 1) * m), shapes), r * PARTS)
+  return { quiet: of('start_quiet'), shapes, together: of('start_together'), overlap }
+}
+
+/** How far x is above silence, and how far below. @param {Float32Array} x @param {Float32Array} quiet */
+function apartOf(x, quiet) {
+  const apart = new Float32Array(2 * x.length)
+  x.forEach((value, at) => {
+    apart[at] = Math.max(value - quiet[at], 0)
+    apart[x.length + at] = Math.max(quiet[at] - value, 0)
+  })
+  return apart
+}
+
+/** The product with every part. @param {Float32Array} apart @param {Float32Array} shapes */
+function alikeOf(apart, shapes) {
+  const alike = new Float32Array(PARTS), m = apart.length
+  for (let r = 0; r < PARTS; r++) {
+    let sum = 0
+    for (let at = 0; at < m; at++) sum += apart[at] * shapes[r * m + at]
+    alike[r] = sum
+  }
+  return alike
+}
+
+/** How much of each part is in a scene: non-negative least squares (Lee and Seung's updates). @param {Float32Array} alike @param {Float32Array} overlap */
+function weightsOf(alike, overlap) {
+  let weights = alike.map((value) => value + SMALL)
+  for (let update = 0; update < UPDATES; update++) {
+    const explained = weights.map((_, r) => weights.reduce((sum, value, q) => sum + value * overlap[q * PARTS + r], 0))
+    weights = weights.map((value, r) => (value * alike[r]) / (explained[r] + SMALL ** 2))
+  }
+  return weights
+}
+
+/**
+ * Masks before their softmax: positions with like values, of all channels, start in one group.
+ *
+ * @param {Float32Array} x
+ * @param {Float32Array} random (K, P)
+ * @param {number} channels
+ */
+export function byValue(x, random, channels) {
+  return clusters(x, new Float32Array(x.length / channels).fill(1), random)
+}
+
+/**
+ * Masks before their softmax: positions that are explained by parts which appear together start in one group. With more
+ * than two groups the last one starts with what is silent.
+ *
+ * @param {Float32Array} x
+ * @param {Float32Array} random (K, P)
+ * @param {number} channels
+ * @param {Parts} parts
+ */
+export function byParts(x, random, channels, { quiet, shapes, together, overlap }) {
+  const n = x.length, positions = n / channels, groups = random.length / positions
+  const weights = weightsOf(alikeOf(apartOf(x, quiet), shapes), overlap)
+  const features = new Float32Array(positions * PARTS), loudness = new Float32Array(positions), share = new Float64Array(PARTS)
+  for (let p = 0; p < positions; p++) {
+    share.fill(0)
+    for (let at = p * channels; at < (p + 1) * channels; at++) {
+      const difference = x[at] - quiet[at], side = difference > 0 ? at : n + at
+      loudness[p] += difference ** 2 / channels
+      for (let r = 0; r < PARTS; r++) share[r] += shapes[r * 2 * n + side] * weights[r]
+    }
+    const total = Math.max(share.reduce((sum, value) => sum + value, 0), SMALL)
+    for (let r = 0; r < PARTS; r++) {
+      for (let f = 0; f < PARTS; f++) features[p * PARTS + f] += (share[r] / total) * together[r * PARTS + f]
+    }
+  }
+  if (groups <= 2) return clusters(features, loudness, random)
+  const reach = quiet.subarray(n, n + channels).reduce((sum, value) => sum + value, 0) / channels, last = random.length - positions
+  const mPre = new Float32Array(random.length)
+  mPre.set(clusters(features, loudness, random.subarray(0, last)))
+  mPre.set(loudness.map((loud) => Math.max(QUIET * (1 - loud / reach), -FURTHEST)), last)
+  return mPre
+}
+
+/**
+ * Weighted k-means of the positions of a scene: minus the squared distance from each centre, 0 for the nearest, in units
+ * of the mean squared distance from the nearest.
+ *
+ * Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
+ * distance from those drawn before (k-means++).
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Float32Array} random (K, P)
+ */
+export function clusters(features, weight, random) {
+  const positions = weight.length, width = features.length / positions, groups = random.length / positions
+  const centres = new Float32Array(groups * width), found = new Float32Array(random.length), nearest = new Float32Array(positions).fill(1)
+
+  /** Squared distances from a centre. @param {number} k */
+  function measure(k) {
+    for (let p = 0; p < positions; p++) {
+      let distance = 0
+      for (let f = 0; f < width; f++) distance += (features[p * width + f] - centres[k * width + f]) ** 2
+      found[k * positions + p] = distance
+      nearest[p] = k ? Math.min(nearest[p], distance) : distance
+    }
+  }
+
+  for (let k = 0; k < groups; k++) {
+    const chosen = drawn(weight, nearest, random.subarray(k * positions, (k + 1) * positions))
+    centres.set(features.subarray(chosen * width, (chosen + 1) * width), k * width)
+    measure(k)
+  }
+  for (let move = 0; move < MOVES; move++) {
+    for (let k = 0; k < groups; k++) {
+      const sums = new Float64Array(width)
+      let total = 0
+      for (let p = 0; p < positions; p++) {
+        if (found[k * positions + p] !== nearest[p]) continue
+        total += weight[p]
+        for (let f = 0; f < width; f++) sums[f] += weight[p] * features[p * width + f]
+      }
+      if (total > SMALL) centres.set(sums.map((sum) => sum / total), k * width)
+    }
+    for (let k = 0; k < groups; k++) measure(k)
+  }
+  const sum = (/** @type {Float32Array} */ values) => values.reduce((total, value) => total + value, 0)
+  const spread = Math.max(sum(nearest.map((value, p) => value * weight[p])) / Math.max(sum(weight), SMALL), SMALL)
+  return found.map((distance, at) => Math.max((nearest[at % positions] - distance) / spread, -FURTHEST))
+}
+
+/**
+ * A position, drawn by its weight times its distance: the largest sum of their logarithms and a Gumbel number.
+ *
+ * @param {Float32Array} weight
+ * @param {Float32Array} distance
+ * @param {Float32Array} normal
+ */
+function drawn(weight, distance, normal) {
+  let highest = -Infinity, chosen = 0
+  normal.forEach((value, p) => {
+    const chance = -Math.log(-Math.log(Math.min(Math.max(ndtr(value), SMALL), 1 - SMALL)))
+    const score = Math.log(Math.max(weight[p], SMALL ** 2)) + Math.log(Math.max(distance[p], SMALL ** 2)) + chance
+    if (score > highest) [highest, chosen] = [score, p]
+  })
+  return chosen
+}
+
+/** The share of standard normal numbers below x (Marsaglia's series). @param {number} x */
+export function ndtr(x) {
+  let sum = x, before = 0, term = x
+  for (let n = 3; sum !== before; n += 2) {
+    before = sum
+    term *= x ** 2 / n
+    sum += term
+  }
+  return 0.5 + (sum * Math.exp(-(x ** 2) / 2)) / Math.sqrt(2 * Math.PI)
+}
+
+/**
+ * First masks with their groups in the order of other masks: those with most in common first.
+ *
+ * @param {Float32Array} mPre (K, P), before their softmax
+ * @param {Float32Array} m (K, P)
+ * @param {number} groups
+ */
+export function inOrderOf(mPre, m, groups) {
+  const first = softmaxOverGroups(mPre, groups), n = m.length / groups, ordered = new Float32Array(mPre.length)
+  const pairs = Array.from({ length: groups ** 2 }, (_, pair) => {
+    const from = pair % groups, to = Math.floor(pair / groups)
+    let common = 0
+    for (let p = 0; p < n; p++) common += first[from * n + p] * m[to * n + p]
+    return { from, to, common }
+  }).sort((a, b) => b.common - a.common)
+  const gone = new Set(), filled = new Set()
+  for (const { from, to } of pairs) {
+    if (gone.has(from) || filled.has(to)) continue
+    ordered.set(mPre.subarray(from * n, (from + 1) * n), to * n)
+    gone.add(from)
+    filled.add(to)
+  }
+  return ordered
+}
