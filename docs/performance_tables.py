@@ -2,8 +2,7 @@
 
     python docs/performance_tables.py
 
-What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth, precision and
-precision-small.
+What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth and QUALITY.
 """
 
 from __future__ import annotations
@@ -17,12 +16,16 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 SPEED = {
     "eager": "plain eager float32",
+    "captured-one": "one run, captured but not compiled",
     "one": "one run",
     "seeds-20": "20 seeds, BatchNorm",
     "layer-seeds-20": "20 seeds, LayerNorm",
     "texture-5": "TextureMNIST phase 1, 5 seeds",
+    "tf32-one": "one run, float32 (TF32)",
+    "tf32-texture-5": "TextureMNIST phase 1, 5 seeds, float32 (TF32)",
 }
 """Case -> its title."""
+PROFILED = ("one", "seeds-20", "layer-seeds-20", "texture-5")
 GROWTH = {
     "seeds (K = 4, T = 3, N = 400, batch 100)": ["one", "seeds-2", "seeds-5", "seeds-10", "seeds-20"],
     "groups K (5 seeds)": ["seeds-5,K=2", "seeds-5", "seeds-5,K=8"],
@@ -30,6 +33,7 @@ GROWTH = {
     "elements N (5 seeds)": ["seeds-5,N=100", "seeds-5", "seeds-5,N=1600"],
     "batch (5 seeds)": ["seeds-5,batch=50", "seeds-5", "seeds-5,batch=200", "seeds-5,batch=400"],
 }
+QUALITY = ("precision", "precision-small", "precision-texture", "precision-texture-full-size")
 USUAL = {"K": 4, "T": 3, "N": 400, "batch": 100}
 
 
@@ -55,7 +59,7 @@ def speed(record: dict[str, Any]) -> str:
 
 
 def profile(record: dict[str, Any]) -> str:
-    names = [name for name in SPEED if name != "eager" and "profile" in record["cases"][name]]
+    names = [name for name in PROFILED if "profile" in record["cases"][name]]
     parts = runpy.run_path(str(ROOT / "benchmarks" / "step_time.py"))["parts"]
     found = {name: parts(record["cases"][name]["profile"]) for name in names}
     rows = []
@@ -101,12 +105,10 @@ def precision(record: dict[str, Any]) -> str:
 def filled(page: str) -> str:
     """The page with its tables renewed."""
     folder = ROOT / "results" / "performance"
-    records = ("step_time", "precision", "precision-small")
-    times, quality, small = (json.loads((folder / f"{name}.json").read_text()) for name in records)
-    blocks = {
-        "speed": speed(times), "profile": profile(times), "growth": growth(times), "precision": precision(quality),
-        "precision-small": precision(small),
-    }  # fmt: skip
+    times = json.loads((folder / "step_time.json").read_text())
+    blocks = {"speed": speed(times), "profile": profile(times), "growth": growth(times)}
+    for name in QUALITY:
+        blocks[name] = precision(json.loads((folder / f"{name}.json").read_text()))
     replaced = runpy.run_path(str(ROOT / "docs" / "results_tables.py"))["replaced"]
     found: str = replaced(page, blocks, "docs/performance.md")
     return found

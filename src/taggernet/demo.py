@@ -76,7 +76,8 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
         {_words(metric): metrics[metric] for metric in wanted}, f"{name}: {len(scenes):,} held-out {source}, K={groups}"
     )
     print(f"grouped in {seconds:.1f} s; {promise(card)}")
-    grouping = model.group(scenes.x[:BATCH], groups, iterations, batch_size=BATCH)  # a whole batch, for BatchNorm
+    together = BATCH if model.config.sees_the_batch else DRAWN
+    grouping = model.group(scenes.x[:together], groups, iterations, batch_size=BATCH)
     return _draw(scenes[:DRAWN], grouping, out / name)
 
 

@@ -38,3 +38,18 @@ def test_the_cheapest_path_is_that_of_all_paths(oracle: ModuleType) -> None:
 
     best = min(product((0, 1), repeat=8), key=price)
     assert oracle._path(costs, 0.3).tolist() == list(best)
+
+
+def test_of_speech_only_other_recordings_are_known(oracle: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each word was recorded twice: the oracle knows the other time, and not what nobody said again."""
+    random = np.random.default_rng(0)
+    words = random.random((8, 5, 6)) * (random.random((8, 5, 6)) < 0.4)
+    again = words * random.uniform(0.8, 1.25, words.shape)
+    scene, wanted = np.log(0.03 + words[0] + words[3]), (words[0] < words[3]).astype(int)
+    heard = (words[0] > 0) | (words[3] > 0)
+    monkeypatch.setattr(oracle, "_recordings", lambda bands, frames: np.concatenate([words, again]))
+    found = oracle.spoken_digits(scene[None], likely=6)[0]
+    assert (found == wanted)[heard].mean() in (0.0, 1.0), "up to the names of the groups"
+    monkeypatch.setattr(oracle, "_recordings", lambda bands, frames: words)
+    lost = oracle.spoken_digits(scene[None], likely=6)[0]
+    assert 0 < (lost == wanted)[heard].mean() < 1

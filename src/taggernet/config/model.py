@@ -168,6 +168,11 @@ class TaggerConfig:
         return self.positions * self.channels
 
     @property
+    def sees_the_batch(self) -> bool:
+        """Whether a result depends on the scenes beside it: BatchNorm whose statistics are not frozen."""
+        return self.norm == "batch" and not self.frozen_iterations
+
+    @property
     def channels_axis(self) -> Literal["none", "first", "last"]:
         """Where an input has its channels."""
         return "none" if self.channels == 1 else "first" if self.channels_first else "last"

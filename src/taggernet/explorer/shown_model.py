@@ -99,10 +99,10 @@ def _shown(model: Tagger, folder: Path | None, name: str, scenes: Scenes | None)
     objects, fewest = _objects(world, source)
     weights: Content
     card: Content
-    if folder is not None and not _unfrozen(model.config):
+    if folder is not None and not model.config.sees_the_batch:
         weights, card = folder / WEIGHTS, folder / CARD
     else:
-        if _unfrozen(model.config):
+        if model.config.sees_the_batch:
             model = deepcopy(model).freeze_statistics(_to_freeze_on(model.config, world, objects, own))
         weights, card = _saved(model)
     details = {
@@ -172,10 +172,6 @@ def _own_scenes(source: DataConfig | None) -> Scenes | None:
         source = replace(source, valid=min(source.valid, OWN_SCENES))
     scenes = load_split(source, "valid")
     return scenes[: max(1, min(OWN_SCENES, OWN_BYTES // (4 * scenes.x[0].size)))]
-
-
-def _unfrozen(config: TaggerConfig) -> bool:
-    return config.norm == "batch" and not config.frozen_iterations
 
 
 def _to_freeze_on(config: TaggerConfig, world: World, objects: int, own: Scenes | None) -> Array:
