@@ -66,8 +66,9 @@ def _tagger(record: dict[str, Any]) -> str:
     found = record.get("tagger")
     if not found:
         return "- | -"
-    seconds = [a + b for a, b in zip(found["seconds_tuning"], found["seconds_training"], strict=True)]
-    return f"{_mean(found['ami'])} ({len(found['ami'])}) | {fmean(seconds):.0f}"
+    seconds = [round(a + b) for a, b in zip(found["seconds_tuning"], found["seconds_training"], strict=True)]
+    spread = f"{min(seconds)}" if len(seconds) == 1 else f"{min(seconds)} to {max(seconds)}"
+    return f"{_mean(found['ami'])} ({len(found['ami'])}) | {spread}"
 
 
 def _classical(record: dict[str, Any]) -> str:

@@ -222,8 +222,12 @@ def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported:
 
 @pytest.mark.parametrize(
     ("options", "tie"),
-    [({"start": "values"}, 1.0), ({"start": "parts", "norm": "batch"}, 0.5)],
-    ids=["values", "parts"],
+    [
+        ({"start": "values"}, 1.0),
+        ({"start": "parts", "norm": "batch"}, 0.5),
+        ({"start": "places", "norm": "layer"}, 1.0),
+    ],
+    ids=["values", "parts", "places"],
 )
 def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tmp_path: Path, unchecked: Any) -> None:
     """A third file makes the start, for the model's own K; the loop ties the masks to it."""

@@ -77,9 +77,10 @@ class Tagger(nn.Module):
         self.register_buffer("element_units", each, persistent=False)
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
-        if config.start == "parts":
-            # Set from the data when training begins, and kept with the weights; nothing trains them.
+        # Set from the data when training begins, and kept with the weights; nothing trains them.
+        if config.start in ("parts", "places"):
             self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
+        if config.start == "parts":
             self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))
             self.start_together = nn.Parameter(torch.eye(PARTS))
 
@@ -121,10 +122,9 @@ class Tagger(nn.Module):
 
     def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
         """What makes masks that know the scene out of random numbers; None: they start at random."""
-        parts = None
-        if self.config.start == "parts":
-            parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
-        return informed_start(self.config, seen, parts)
+        names = [f"start_{name}" for name in Parts._fields]
+        learned = [getattr(self, name).detach() for name in names if hasattr(self, name)]
+        return informed_start(self.config, seen, learned)
 
     def iterate(
         self,

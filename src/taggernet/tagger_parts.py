@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
@@ -20,7 +20,7 @@ from taggernet.tag import (
     GaussianNoise,
     Likelihood,
 )
-from taggernet.tag.informed import Parts, by_parts, by_value
+from taggernet.tag.informed import Parts, by_parts, by_places, by_value
 
 
 def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
@@ -71,12 +71,19 @@ def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelih
     return GaussianGroups(level, config.delta_z, config.ratio_variance, channels=config.channels)
 
 
-def informed_start(config: TaggerConfig, seen: Tensor | None, parts: Parts | None) -> Callable[[Tensor], Tensor] | None:
-    """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing."""
+def informed_start(
+    config: TaggerConfig, seen: Tensor | None, learned: Sequence[Tensor]
+) -> Callable[[Tensor], Tensor] | None:
+    """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing.
+
+    ``learned`` is what the model keeps for it: of parts all of ``Parts``, of places the first of them.
+    """
     if config.start == "random":
         return None
     if seen is None:
         raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
-    if parts is None:
+    if config.start == "values":
         return lambda random: by_value(seen, random, config.channels)
-    return lambda random: by_parts(seen, random, config.channels, parts)
+    if config.start == "places":
+        return lambda random: by_places(seen, random, config.channels, config.shape, *learned)
+    return lambda random: by_parts(seen, random, config.channels, Parts(*learned))

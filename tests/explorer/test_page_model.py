@@ -127,7 +127,7 @@ SENTENCES = {
     "groups that talk": "has no mapping.ladder.attention",
     "another mapping": "knows ladder and conv",
     "another decoder": "knows mirror and broadcast",
-    "another start": "knows random, values and parts",
+    "another start": "knows random, values, parts and places",
     "no parts": "has no start_quiet",
     "retired": "residual is an option of an earlier version",
     "too large": "at most 128 a side",

@@ -81,6 +81,10 @@ TOYS = {
     "colour-parts": TaggerConfig(
         shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="parts",
     ),
+    "binary-places": TaggerConfig(shape=(6, 9), widths=(30, 20), norm="layer", start="places"),
+    "colour-places": TaggerConfig(
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="places", tie=0.5,
+    ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
 with and without lateral connections, both decoders, groups that talk, variants of the loop, every start."""
@@ -110,9 +114,9 @@ def toy(config: TaggerConfig) -> Tagger:
         for weights in model.parameters():
             if weights is not model.w:  # the variance stays what it was
                 weights.add_(0.3 * torch.randn_like(weights))
-        if config.start == "parts":
+        if config.start in ("parts", "places"):
             first = initial_weights(config, [0], "cpu", toy_inputs(config, 40))
-            for name in ("start_quiet", "start_shapes", "start_together"):
+            for name in (name for name in first if name.startswith("start_")):
                 model.get_parameter(name).copy_(first[name][0])
     if config.norm == "batch":
         model.freeze_statistics(toy_inputs(config, 40), 3, 3, batch_size=20)

@@ -25,9 +25,11 @@ from taggernet.tag.informed import (
     _weights,
     between_clusters,
     by_parts,
+    by_places,
     by_value,
     clusters,
     find_parts,
+    find_silence,
 )
 from taggernet.training.seeds import initial_weights
 
@@ -132,6 +134,25 @@ def test_parts_start_as_the_objects_that_they_make_up(signs: bool, quiet: float)
     assert adjusted_mutual_information(owner[:200].numpy(), two.numpy()).mean() > 0.9
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_places_tell_like_objects_apart(channels: int) -> None:
+    """Two squares of one colour, far from each other, on a background that is not zero; the background is the last."""
+    x, owner = np.full((60, 12, 12, channels), 2.0), np.zeros((60, 12, 12), np.int64)
+    for i in range(60):
+        left, right = RANDOM.integers(0, 3, 2), RANDOM.integers(0, 3, 2) + np.array([0, 6])
+        for k, (row, column) in enumerate((left, right)):
+            x[i, row : row + 4, column : column + 4] = 5 + np.arange(channels)
+            owner[i, row : row + 4, column : column + 4] = k + 1
+    rows = torch.from_numpy(x + 0.1 * RANDOM.standard_normal(x.shape)).float().reshape(60, 144, channels)
+    quiet = find_silence(rows, "common")
+    torch.testing.assert_close(quiet[0], torch.full_like(quiet[0], 2.0), atol=0.05, rtol=0)
+    labels = by_places(rows.flatten(1), normal(60, 3, 144), channels, (12, 12), quiet).argmax(-2).numpy()
+    assert adjusted_mutual_information(owner.reshape(60, 144), labels).mean() > 0.98
+    assert ((labels == 2) == (owner.reshape(60, 144) == 0)).mean() > 0.99
+    by_colour = by_value(rows.flatten(1), normal(60, 3, 144), channels).argmax(-2).numpy()
+    assert adjusted_mutual_information(owner.reshape(60, 144), by_colour).mean() < 0.5
+
+
 def test_parts_of_binary_scenes_are_above_zero() -> None:
     x, _ = events(300, signs=False)
     parts = find_parts(torch.from_numpy((x > 0.5).astype(np.float32)).reshape(300, 20, 1), "zero")
@@ -154,7 +175,11 @@ def test_which_parts_appear_together_is_the_correlation_of_their_weights() -> No
 def test_a_scene_of_silence_and_equal_values_give_numbers() -> None:
     x = torch.zeros(3, 20)
     parts = Parts(torch.stack([torch.zeros(20), torch.full((20,), 0.1)]), torch.zeros(PARTS, 40), torch.eye(PARTS))
-    for m_pre in (by_value(x, normal(3, 4, 20), 1), by_parts(x, normal(3, 4, 20), 1, parts)):
+    for m_pre in (
+        by_value(x, normal(3, 4, 20), 1), by_parts(x, normal(3, 4, 20), 1, parts),
+        by_places(x, normal(3, 4, 20), 1, (4, 5), parts.quiet),
+        by_places(x, normal(3, 4, 20), 1, (20,), 0 * parts.quiet),
+    ):  # fmt: skip
         assert torch.isfinite(m_pre).all()
 
 
@@ -168,7 +193,8 @@ def of_parts(start: str = "parts", channels: int = 1, kind: str = "real") -> Tag
     return model
 
 
-@pytest.mark.parametrize(("start", "channels"), [("values", 1), ("parts", 1), ("values", 2), ("parts", 2)])
+@pytest.mark.parametrize("start", ["values", "parts", "places"])
+@pytest.mark.parametrize("channels", [1, 2])
 def test_masks_start_from_what_the_model_sees(start: str, channels: int) -> None:
     """From the corrupted scene, not the clean one; in any batch; and they stay a prior."""
     model = of_parts(start, channels)

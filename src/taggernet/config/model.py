@@ -51,12 +51,13 @@ class TaggerConfig:
     masks: Literal["mapping", "posterior"] = "mapping"
     """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how
     well each group's z explains the corrupted input."""
-    start: Literal["random", "values", "parts"] = "random"
+    start: Literal["random", "values", "parts", "places"] = "random"
     """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
-    so do positions that are explained by parts of the training data which appear together, and of more than two groups
-    silence has one. The last two also tie the masks to their start."""
+    so do positions that are explained by parts of the training data which appear together; places: so do like values
+    that are near each other. Of more than two groups silence has one of parts or places. All but chance also tie the
+    masks to their start."""
     tie: float = 1.0
-    """How much of the tie to a start from values or parts remains from one iteration to the next; 1: all of it."""
+    """How much of the tie to a start from the scene remains from one iteration to the next; 1: all of it."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""

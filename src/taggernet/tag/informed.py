@@ -1,4 +1,4 @@
-"""First masks that know something of the scene: clusters of its values, or of the parts that it is made of.
+"""First masks that know something of the scene: clusters of its values, of its parts, or of values at their places.
 
 # S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
 
@@ -10,6 +10,7 @@ and then corrects them. Chance still has a part: it picks the elements around wh
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -27,6 +28,8 @@ LOUD = 0.5
 """Silence reaches this far around it, as a share of the root mean square of the distances from it."""
 FURTHEST, QUIET = 8.0, 4.0
 """Nats by which an element can be further from a cluster than from its own; those of perfect silence."""
+PLACE = 2.0
+"""How far apart two ends of a dimension are, in units of the root mean square of the distances from silence, by two."""
 MOVES, UPDATES = 5, 30
 """Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
 SMALL = 1e-6
@@ -36,7 +39,7 @@ class Parts(NamedTuple):
     """What the training data are made of; kept with a model's weights."""
 
     quiet: Float[Tensor, "*S 2 N"]
-    """The value of silence, and the square of the distance up to which a value is silence."""
+    """As ``find_silence`` has it."""
     shapes: Float[Tensor, "*S R M"]
     """Each part above silence, then below it; of length one, or zero where there are fewer than R."""
     together: Float[Tensor, "*S R R"]
@@ -44,16 +47,11 @@ class Parts(NamedTuple):
 
 
 def find_parts(x: Float[Tensor, "n P C"], silence: Silence) -> Parts:
-    """Non-negative matrix factorisation of how far scenes, in the model's units, are above and below silence.
-
-    Silence is 0, the mean of each element, or the most common value of each channel, wherever it is.
-    """
+    """Non-negative matrix factorisation of how far scenes, in the model's units, are above and below silence."""
     from sklearn.decomposition import NMF
 
-    of_each = {"zero": torch.zeros_like(x[0]), "mean": x.mean(0)}
-    quiet = (of_each[silence] if silence in of_each else _most_common(x.flatten(0, 1)).expand_as(x[0])).flatten()
-    apart = _apart(x.flatten(1), quiet)
-    reach = LOUD**2 * apart.square().sum(1).mean() / len(quiet)
+    quiet = find_silence(x, silence)
+    apart = _apart(x.flatten(1), quiet[0])
     count = min(PARTS, *apart.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: a rough split is enough
@@ -65,7 +63,18 @@ def find_parts(x: Float[Tensor, "n P C"], silence: Silence) -> Parts:
     weights = weights - weights.mean(0)
     weights = weights / weights.norm(dim=0).clamp_min(SMALL)
     values, vectors = torch.linalg.eigh(weights.T @ weights)
-    return Parts(torch.stack([quiet, reach.expand_as(quiet)]), shapes, vectors * values.clamp_min(0).sqrt())
+    return Parts(quiet, shapes, vectors * values.clamp_min(0).sqrt())
+
+
+def find_silence(x: Float[Tensor, "n P C"], silence: Silence) -> Float[Tensor, "2 N"]:
+    """The value of silence, and the square of the distance up to which a value is silence.
+
+    Silence is 0, the mean of each element, or the most common value of each channel, wherever it is.
+    """
+    of_each = {"zero": torch.zeros_like(x[0]), "mean": x.mean(0)}
+    quiet = (of_each[silence] if silence in of_each else _most_common(x.flatten(0, 1)).expand_as(x[0])).flatten()
+    reach = LOUD**2 * (x.flatten(1) - quiet).square().mean()
+    return torch.stack([quiet, reach.expand_as(quiet)])
 
 
 def _most_common(x: Float[Tensor, "n F"]) -> Float[Tensor, " F"]:
@@ -107,21 +116,37 @@ def between_clusters(x: Float[Tensor, "n N"], groups: int, channels: int) -> flo
 def by_parts(
     x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, parts: Parts
 ) -> Float[Tensor, "*S B K P"]:
-    """Masks before their softmax: positions that are explained by parts which appear together start in one group.
-
-    With more than two groups the last one starts with what is silent.
-    """
-    quiet, reach = parts.quiet[..., :1, :], parts.quiet[..., 1:, :channels].mean(-1, keepdim=True)
-    apart = _apart(x, quiet)
-    difference = torch.unflatten(x - quiet, -1, (-1, channels))
-    loudness = difference.square().mean(-1)
+    """Masks before their softmax: positions that are explained by parts which appear together start in one group."""
+    apart = _apart(x, parts.quiet[..., :1, :])
+    difference = torch.unflatten(x - parts.quiet[..., :1, :], -1, (-1, channels))
     above, below = (torch.unflatten(half, -1, (-1, channels)) for half in parts.shapes.chunk(2, dim=-1))
     is_above = (difference > 0).to(x.dtype)
     share = torch.einsum("...bpc,...rpc->...bpr", is_above, above)
     share = share + torch.einsum("...bpc,...rpc->...bpr", 1 - is_above, below)
     share = share * _weights(apart, parts.shapes).unsqueeze(-2)
     share = share / share.sum(-1, keepdim=True).clamp_min(SMALL)
-    features = share @ parts.together.unsqueeze(-3)
+    return _beside_silence(share @ parts.together.unsqueeze(-3), difference, parts.quiet, random)
+
+
+def by_places(
+    x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, shape: Sequence[int],
+    quiet: Float[Tensor, "*S 2 N"],
+) -> Float[Tensor, "*S B K P"]:  # fmt: skip
+    """Masks before their softmax: positions with like values that are near each other start in one group."""
+    difference = torch.unflatten(x - quiet[..., :1, :], -1, (-1, channels))
+    ends = [torch.linspace(-PLACE, PLACE, length, device=x.device) for length in shape]
+    places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
+    values = difference * LOUD / quiet[..., 1:, :1].clamp_min(SMALL**2).sqrt().unsqueeze(-1)
+    features = torch.cat([values, places.expand(*values.shape[:-1], -1)], dim=-1)
+    return _beside_silence(features, difference, quiet, random)
+
+
+def _beside_silence(
+    features: Float[Tensor, "*S B P F"], difference: Float[Tensor, "*S B P C"], quiet: Float[Tensor, "*S 2 N"],
+    random: Float[Tensor, "*S B K P"],
+) -> Float[Tensor, "*S B K P"]:  # fmt: skip
+    """Clusters of what is loud; with more than two groups the last one starts with what is silent."""
+    loudness, reach = difference.square().mean(-1), quiet[..., 1:, :1].clamp_min(SMALL**2)
     if random.shape[-2] <= 2:
         return clusters(features, loudness, random)
     silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)

@@ -46,8 +46,8 @@ export function readCard(content, source) {
   if (!['mirror', 'broadcast'].includes(config.decoder)) {
     throw new Error(`the model has decoder ${config.decoder}: this page knows mirror and broadcast; a newer one may know more`)
   }
-  if (!['random', 'values', 'parts'].includes(config.start)) {
-    throw new Error(`the model has start ${config.start}: this page knows random, values and parts; a newer one may know more`)
+  if (!['random', 'values', 'parts', 'places'].includes(config.start)) {
+    throw new Error(`the model has start ${config.start}: this page knows random, values, parts and places; a newer one may know more`)
   }
   const retired = RETIRED.find((name) => content.model[name])
   if (retired) {
@@ -71,8 +71,9 @@ export function tensorShapes(config) {
   const conv = config.mapping === 'conv'
   /** @type {Map<string, number[]>} */
   const shapes = new Map([['w', [1, 1, 1]], ['mapping.m_scale', [1, 1]]])
+  if (['parts', 'places'].includes(config.start)) shapes.set('start_quiet', [2, elements])
   if (config.start === 'parts') {
-    shapes.set('start_quiet', [2, elements]).set('start_shapes', [PARTS, 2 * elements]).set('start_together', [PARTS, PARTS])
+    shapes.set('start_shapes', [PARTS, 2 * elements]).set('start_together', [PARTS, PARTS])
   }
   /** @type {[string, number][]} */
   const norms = []

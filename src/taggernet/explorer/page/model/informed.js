@@ -1,6 +1,6 @@
 /**
- * First masks that know something of the scene: clusters of its values, or of the parts that it is made of. The twin of
- * tag/informed.py, for one scene.
+ * First masks that know something of the scene: clusters of its values, of its parts, or of values at their places. The
+ * twin of tag/informed.py, for one scene.
  * K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
  *
  * @typedef {import('./safetensors.js').Tensor} Tensor
@@ -11,7 +11,7 @@ import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
 export const PARTS = 24
-const FURTHEST = 8, QUIET = 4, MOVES = 5, UPDATES = 30, SMALL = 1e-6
+const FURTHEST = 8, QUIET = 4, LOUD = 0.5, PLACE = 2, MOVES = 5, UPDATES = 30, SMALL = 1e-6
 
 /** @param {Map<string, Tensor>} tensors @returns {Parts} */
 export function partsOf(tensors) {
@@ -64,8 +64,7 @@ export function byValue(x, random, channels) {
 }
 
 /**
- * Masks before their softmax: positions that are explained by parts which appear together start in one group. With more
- * than two groups the last one starts with what is silent.
+ * Masks before their softmax: positions that are explained by parts which appear together start in one group.
  *
  * @param {Float32Array} x
  * @param {Float32Array} random (K, P)
@@ -73,14 +72,13 @@ export function byValue(x, random, channels) {
  * @param {Parts} parts
  */
 export function byParts(x, random, channels, { quiet, shapes, together, overlap }) {
-  const n = x.length, positions = n / channels, groups = random.length / positions
+  const n = x.length, positions = n / channels
   const weights = weightsOf(alikeOf(apartOf(x, quiet), shapes), overlap)
-  const features = new Float32Array(positions * PARTS), loudness = new Float32Array(positions), share = new Float64Array(PARTS)
+  const features = new Float32Array(positions * PARTS), share = new Float64Array(PARTS)
   for (let p = 0; p < positions; p++) {
     share.fill(0)
     for (let at = p * channels; at < (p + 1) * channels; at++) {
-      const difference = x[at] - quiet[at], side = difference > 0 ? at : n + at
-      loudness[p] += difference ** 2 / channels
+      const side = x[at] > quiet[at] ? at : n + at
       for (let r = 0; r < PARTS; r++) share[r] += shapes[r * 2 * n + side] * weights[r]
     }
     const total = Math.max(share.reduce((sum, value) => sum + value, 0), SMALL)
@@ -88,8 +86,44 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
       for (let f = 0; f < PARTS; f++) features[p * PARTS + f] += (share[r] / total) * together[r * PARTS + f]
     }
   }
-  if (groups <= 2) return clusters(features, loudness, random)
-  const reach = quiet.subarray(n, n + channels).reduce((sum, value) => sum + value, 0) / channels, last = random.length - positions
+  return besideSilence(features, x, random, channels, quiet)
+}
+
+/**
+ * Masks before their softmax: positions with like values that are near each other start in one group.
+ *
+ * @param {Float32Array} x
+ * @param {Float32Array} random (K, P)
+ * @param {number} channels
+ * @param {number[]} shape height and width
+ * @param {Float32Array} quiet silence (2, N)
+ */
+export function byPlaces(x, random, channels, [height, width], quiet) {
+  const features = new Float32Array(height * width * (channels + 2)), size = Math.sqrt(Math.max(quiet[x.length], SMALL ** 2)) / LOUD
+  const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? PLACE * ((2 * at) / (length - 1) - 1) : -PLACE)
+  for (let p = 0; p < height * width; p++) {
+    const first = p * (channels + 2)
+    for (let c = 0; c < channels; c++) features[first + c] = (x[p * channels + c] - quiet[p * channels + c]) / size
+    features[first + channels] = place(Math.floor(p / width), height)
+    features[first + channels + 1] = place(p % width, width)
+  }
+  return besideSilence(features, x, random, channels, quiet)
+}
+
+/**
+ * Clusters of what is loud; with more than two groups the last one starts with what is silent.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} x
+ * @param {Float32Array} random (K, P)
+ * @param {number} channels
+ * @param {Float32Array} quiet
+ */
+function besideSilence(features, x, random, channels, quiet) {
+  const positions = x.length / channels, loudness = new Float32Array(positions)
+  x.forEach((value, at) => (loudness[Math.floor(at / channels)] += (value - quiet[at]) ** 2 / channels))
+  if (random.length <= 2 * positions) return clusters(features, loudness, random)
+  const reach = Math.max(quiet[x.length], SMALL ** 2), last = random.length - positions
   const mPre = new Float32Array(random.length)
   mPre.set(clusters(features, loudness, random.subarray(0, last)))
   mPre.set(loudness.map((loud) => Math.max(QUIET * (1 - loud / reach), -FURTHEST)), last)

@@ -12,7 +12,7 @@
  */
 import { readCard, tensorShapes } from './card.js'
 import { asMatrix, convMapping } from './conv.js'
-import { byParts, byValue, inOrderOf, partsOf } from './informed.js'
+import { byParts, byPlaces, byValue, inOrderOf, partsOf } from './informed.js'
 import { ladderMapping } from './ladder.js'
 import { layersOf } from './layers.js'
 import { likelihoodFor, softmaxOverGroups } from './likelihood.js'
@@ -43,7 +43,7 @@ export class Tagger {
     this.how = made.how
     /** @type {{groups: number, seed: number, random: Float32Array, z: Float32Array} | null} the last random numbers, and z */
     this.drawn = null
-    this.parts = this.config.start === 'parts' ? partsOf(tensors) : null
+    this.informed = informedStart(this.config, tensors)
     /** Whether all masks are tied to the first ones. */
     this.tied = this.config.start !== 'random' && this.config.tie > 0
     const w = /** @type {Tensor} */ (tensors.get('w')).data[0]
@@ -106,8 +106,7 @@ export class Tagger {
    * @returns {State}
    */
   start(groups, seed, x) {
-    const { random, z } = this.draw(groups, seed), { start, channels } = this.config
-    const mPre = this.parts ? byParts(x, random, channels, this.parts) : start === 'values' ? byValue(x, random, channels) : random
+    const { random, z } = this.draw(groups, seed), mPre = this.informed(x, random)
     return { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
   }
 
@@ -203,4 +202,24 @@ export function without(state, groups) {
   const n = state.m.length / state.groups
   const mPre = state.mPre.map((value, at) => (groups.has(Math.floor(at / n)) ? ASSIGNED_NEVER : value))
   return { ...state, mPre, m: softmaxOverGroups(mPre, state.groups) }
+}
+
+/**
+ * What makes first masks, before their softmax, of a scene in the model's units and random numbers.
+ *
+ * @param {import('./card.js').ModelConfig} config
+ * @param {Map<string, Tensor>} tensors
+ * @returns {(x: Float32Array, random: Float32Array) => Float32Array}
+ */
+function informedStart({ start, channels, shape }, tensors) {
+  if (start === 'values') return (x, random) => byValue(x, random, channels)
+  if (start === 'parts') {
+    const parts = partsOf(tensors)
+    return (x, random) => byParts(x, random, channels, parts)
+  }
+  if (start === 'places') {
+    const quiet = /** @type {Tensor} */ (tensors.get('start_quiet')).data
+    return (x, random) => byPlaces(x, random, channels, shape, quiet)
+  }
+  return (x, random) => random
 }

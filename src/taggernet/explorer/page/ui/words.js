@@ -39,6 +39,10 @@ export const STARTS = {
     name: 'start from the scene', again: 'New start', sentence: 'The masks of this model start from the scene: parts that often appear together begin in one group.',
     then: CORRECTED, note: 'From the scene, like all groups at the start.',
   },
+  places: {
+    name: 'start from the scene', again: 'New start', sentence: 'The masks of this model start from the scene: pixels with like values that are near each other begin in one group.',
+    then: CORRECTED, note: 'From the scene, like all groups at the start.',
+  },
 }
 
 const TIMES = ['never', 'once', 'twice', 'three times', 'four times', 'five times', 'six times', 'seven times', 'eight times', 'nine times', 'ten times']
