@@ -10,6 +10,8 @@ import h5py
 import numpy as np
 
 from taggernet.config.run import Config
+from taggernet.data import Scenes
+from taggernet.training.auto_config import config_for
 
 
 def sensors(n: int = 60, seed: int = 0) -> dict[str, Any]:
@@ -42,3 +44,11 @@ def short(config: Config, **optimiser: Any) -> Config:
             config.runtime, progress=False, device="cpu", evaluate_every=0, checkpoint_every=2, log_every=1
         ),
     )
+
+
+def own(kind: str) -> tuple[Scenes, Config]:
+    """Sensors, real or binary, and a configuration for a few updates of a small model."""
+    arrays = sensors()
+    scenes = Scenes.of(arrays["x"]) if kind == "real" else Scenes.of((arrays["x"] > 105).astype(np.uint8))
+    config = short(config_for(scenes), updates=4)
+    return scenes, replace(config, model=replace(config.model, widths=(12, 6)), groups=2, test_groups=2)

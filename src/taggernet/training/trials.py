@@ -68,9 +68,13 @@ def train_stacks(
     threads = torch.get_num_threads()
     workers = min(len(stacks), threads) if device.type == "cpu" else 1
 
+    making = threading.Lock()
+
     def trials(settings: Sequence[Config]) -> list[Trial]:
         torch.set_num_threads(max(1, threads // workers))
-        return Stack(settings, train, device, updates, stopped, progress).trials(valid)
+        with making:  # finding parts silences warnings, which no two threads may do at once
+            stack = Stack(settings, train, device, updates, stopped, progress)
+        return stack.trials(valid)
 
     shown = stacks[0][0].runtime.progress
     with (
