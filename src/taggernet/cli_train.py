@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -86,12 +87,13 @@ def train(options: Train) -> None:
     from taggernet.training import train_to_end
     from taggernet.viz.terminal import show
 
-    config, own = options.config, options.source not in RECIPES
+    config, own, before = options.config, options.source not in RECIPES, time.monotonic()
     if own and options.tune and not options.finetune:
         from taggernet.training.tune import tuned
 
         config = tuned(config, options.out, options.scale_by)
-    run = train_to_end(config, options.out, since=STARTED)
+    tuning = time.monotonic() - before  # no part of the start-up
+    run = train_to_end(config, options.out, since=STARTED + tuning)
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)

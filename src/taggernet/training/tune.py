@@ -8,6 +8,7 @@ two. The best is the one with the highest ``GroupingReport.score``, the default 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.auto_config import ScaleBy, choices, config_for
 from taggernet.training.distributed import pick_device, world_size
+from taggernet.training.stopping import duration
 from taggernet.training.trials import JUDGED, Trial, train_stacks
 
 UPDATES, SCENES = 400, 100
@@ -116,9 +118,11 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
         return config
     count = len(candidates(config, default))
     print(f"tuning: up to {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
+    begin = time.monotonic()
     trials = tune(config, default=default, updates=UPDATES)
     write_trials(folder, trials)
-    print(f"chosen: {choices(trials[0].config)} (score {trials[0].score:.2f}, see {folder / FILE})", flush=True)
+    found = f"score {trials[0].score:.2f}, after {duration(time.monotonic() - begin)}, see {folder / FILE}"
+    print(f"chosen: {choices(trials[0].config)} ({found})", flush=True)
     return trials[0].config
 
 
