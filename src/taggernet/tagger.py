@@ -78,7 +78,7 @@ class Tagger(nn.Module):
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
         # Set from the data when training begins, and kept with the weights; nothing trains them.
-        if config.start in ("parts", "places"):
+        if config.start_is_learned:
             self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
         if config.start == "parts":
             self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))

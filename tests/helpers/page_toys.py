@@ -114,7 +114,7 @@ def toy(config: TaggerConfig) -> Tagger:
         for weights in model.parameters():
             if weights is not model.w:  # the variance stays what it was
                 weights.add_(0.3 * torch.randn_like(weights))
-        if config.start in ("parts", "places"):
+        if config.start_is_learned:
             first = initial_weights(config, [0], "cpu", toy_inputs(config, 40))
             for name in (name for name in first if name.startswith("start_")):
                 model.get_parameter(name).copy_(first[name][0])

@@ -169,6 +169,11 @@ class TaggerConfig:
         return self.positions * self.channels
 
     @property
+    def start_is_learned(self) -> bool:
+        """Whether the model keeps something of the training data that its masks start from."""
+        return self.start in ("parts", "places")
+
+    @property
     def sees_the_batch(self) -> bool:
         """Whether a result depends on the scenes beside it: BatchNorm whose statistics are not frozen."""
         return self.norm == "batch" and not self.frozen_iterations

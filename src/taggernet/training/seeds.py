@@ -22,7 +22,7 @@ def initial_weights(
     places."""
     model = Tagger(config)
     weights = draw_weights(model, seeds, device)
-    if config.start in ("parts", "places") and scenes is not None:
+    if config.start_is_learned and scenes is not None:
         x = model.inputs(torch.from_numpy(scenes.reshape(len(scenes), -1))).detach()
         silence: Silence = "zero" if config.kind != "real" else "mean" if len(config.shape) == 1 else "common"
         x = torch.unflatten(x, -1, (-1, config.channels))

@@ -20,6 +20,12 @@ export const WORDS = {
 const IMPROVED = 'First guess: each group takes what it explains a little better than the others …'
 const CORRECTED = 'Then the network corrects this: each group takes what it explains a little better than the others …'
 
+/** Of a start that knows the scene. @param {string} how */
+const fromTheScene = (how) => ({
+  name: 'start from the scene', again: 'New start', sentence: `The masks of this model start from the scene: ${how}.`,
+  then: CORRECTED, note: 'From the scene, like all groups at the start.',
+})
+
 /**
  * What a visitor reads of the first masks, by the model's `start`: the name of that moment and of its button, what happens
  * in it and in the iteration after it, and a note for each group.
@@ -31,18 +37,9 @@ export const STARTS = {
     name: 'random start', again: 'New random start', sentence: 'At the start, every pixel is dealt to the groups at random.',
     then: IMPROVED, note: 'Random, like all groups at the start.',
   },
-  values: {
-    name: 'start from the scene', again: 'New start', sentence: 'The masks of this model start from the scene: pixels with like values begin in one group.',
-    then: CORRECTED, note: 'From the scene, like all groups at the start.',
-  },
-  parts: {
-    name: 'start from the scene', again: 'New start', sentence: 'The masks of this model start from the scene: parts that often appear together begin in one group.',
-    then: CORRECTED, note: 'From the scene, like all groups at the start.',
-  },
-  places: {
-    name: 'start from the scene', again: 'New start', sentence: 'The masks of this model start from the scene: pixels with like values that are near each other begin in one group.',
-    then: CORRECTED, note: 'From the scene, like all groups at the start.',
-  },
+  values: fromTheScene('pixels with like values begin in one group'),
+  parts: fromTheScene('parts that often appear together begin in one group'),
+  places: fromTheScene('pixels with like values that are near each other begin in one group'),
 }
 
 const TIMES = ['never', 'once', 'twice', 'three times', 'four times', 'five times', 'six times', 'seven times', 'eight times', 'nine times', 'ten times']
