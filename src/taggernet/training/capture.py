@@ -42,7 +42,6 @@ def rehearse(
     """Compile an update by making some that are then undone. Returns what makes one: on one GPU, a graph's replay."""
     keep_compiled_code()
     one_gpu = device.type == "cuda" and not distributed
-    once = update.once
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
         if compiled:  # on a CPU batch and Adam would gain nothing, and take up to 18 s
@@ -56,8 +55,8 @@ def rehearse(
             raise ValueError(f"{failure}: give --compile no") from problem
         warnings.warn(f"{failure}: going on uncompiled, with the same result but slower", stacklevel=3)
         update.use_eager()
-    else:
-        once = _capture(update.once) if one_gpu else update.once
+        _warm_up(update.once, one_gpu)
+    once = _capture(update.once) if one_gpu else update.once
     with torch.no_grad():
         for tensor, value in before:
             tensor.copy_(value)

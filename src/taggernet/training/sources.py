@@ -147,4 +147,4 @@ class LabelledSource:
 
     def batch(self, step: Tensor) -> Batch:
         labelled = self.labelled.batch(step)
-        return self.scenes.batch(step)._replace(labelled=labelled.x, classes=labelled.classes)
+        return Batch(self.scenes.batch(step).x, labelled.x, labelled.classes)  # PyTorch 2.11 compiles no _replace here
