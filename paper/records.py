@@ -45,12 +45,12 @@ def load_record(config: Config, path: Path) -> Record | None:
 
 
 def evaluate_run(run: Run, scenes: Scenes) -> Evaluation:
-    """All seeds of a finished run on these scenes, with the run's own K, T and batch."""
+    """All seeds of a finished run on these scenes, with the run's own K, T, starts and batch."""
     config = run.config
     model = Tagger(config.model).to(next(iter(run.weights.values())).device)
     return evaluate_weights(
         model, run.weights, scenes, groups=config.test_groups, iterations=config.test_iterations,
-        batch=config.evaluation_batch,
+        batch=config.evaluation_batch, starts=config.test_starts,
     )  # fmt: skip
 
 

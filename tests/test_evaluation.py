@@ -200,6 +200,26 @@ def test_agreement(name: str) -> None:
         np.testing.assert_allclose(found.metrics()[metric], expected.mean(-1), atol=1e-7, err_msg=metric)
 
 
+@pytest.mark.parametrize("masks", ["mapping", "posterior-result"])
+def test_the_best_of_several_starts_is_each_models_own(masks: str) -> None:
+    """Of stacked models as of each alone; the cost is that of the loop's own masks."""
+    config = replace(CASES["real, layer"], masks=masks)
+    found, given = models(config), scenes(config)
+    options = {"groups": K, "iterations": T, "seed": SEED}
+    stacked = evaluate_weights(found[0], stack_weights(found), given, starts=3, **options)
+    key = Key.of(SEED).fold("evaluation").fold("masks")
+    x = torch.from_numpy(given.x.reshape(SCENES, N))
+    for s, model in enumerate(found):
+        alone = model.best_states(x, K, T, key, 0, None, 3)[1:]
+        assert torch.equal(stacked.labels[s], torch.stack([state.m.argmax(-2) for state in alone]).to(torch.uint8))
+    once = evaluate_weights(found[0], stack_weights(found), given, **options)
+    assert not torch.equal(once.labels, stacked.labels)
+    plain = models(replace(config, masks="mapping"))
+    np.testing.assert_allclose(
+        stacked.cost, evaluate_weights(plain[0], stack_weights(plain), given, **options).cost, rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("background", [0, 1])
 def test_agreement_without_the_background(background: int) -> None:
     _, given, found = evaluated("real, layer")

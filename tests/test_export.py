@@ -88,7 +88,8 @@ def inputs(kind: str, batch: int) -> Any:
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
-     ("real", "layer", 0, {"masks": "posterior", "start_patch": 3})],
+     ("real", "layer", 0, {"masks": "posterior", "start_patch": 3}),
+     ("real", "layer", 3, {"masks": "posterior-result"}), ("binary", "layer", 0, {"masks": "posterior-result"})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
@@ -226,13 +227,14 @@ def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported:
         ({"start": "values"}, 1.0),
         ({"start": "parts", "norm": "batch"}, 0.5),
         ({"start": "places", "norm": "layer"}, 1.0),
+        ({"start": "places", "norm": "layer", "place_weight": 5.0, "start_apart": 0.4}, 0.0),
     ],
-    ids=["values", "parts", "places"],
+    ids=["values", "parts", "places", "apart"],
 )
 def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tmp_path: Path, unchecked: Any) -> None:
     """A third file makes the start, for the model's own K; the loop ties the masks to it."""
     torch.manual_seed(0)
-    config = TaggerConfig(shape=(20,), kind="real", widths=(12, 6), offset=1.0, scale=2.0, **options)
+    config = TaggerConfig(shape=(20,), kind="real", widths=(12, 6), offset=1.0, scale=2.0, tie=tie, **options)
     model = Tagger(config, groups=3, iterations=4)
     with torch.no_grad():
         for name, weights in model.named_parameters():
@@ -249,4 +251,4 @@ def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tm
     masks = whole.run(None, {"x": x, "start": start})[0]
     np.testing.assert_allclose(masks, out.masks, rtol=0, atol=2e-3)
     assert np.ptp(masks.argmax(1)) > 0
-    assert "prior" in {one.name for one in single.get_inputs()}
+    assert ("prior" in {one.name for one in single.get_inputs()}) == (tie > 0)

@@ -50,6 +50,36 @@ def test_torch_in_torch_out() -> None:
     torch.testing.assert_close(out.masks.sum(1), torch.ones(7, 2, 3))
 
 
+@pytest.mark.parametrize("config", [REAL, replace(REAL, offset=2.0, scale=3.0)], ids=["as it is", "units"])
+def test_a_posterior_result_is_bayes_rule_after_the_papers_loop(config: TaggerConfig) -> None:
+    """z is that of the loop, which sees its own masks; every state shows the posterior, by hand from densities."""
+    plain, model = tagger(config), tagger(replace(config, masks="posterior-result"))
+    x = Key.of(1).normal(7, 2, 3) * config.scale + config.offset
+    loop, shown = plain.group(x, 3, 4).history, model.group(x, 3, 4).history
+    seen = ((x - config.offset) / config.scale).flatten(1).unsqueeze(1)
+    spread = (model.v.item() + config.noise**2) ** 0.5
+    for before, after in zip(loop, shown, strict=True):
+        assert torch.equal(before.z, after.z)
+        joint = before.m * torch.distributions.Normal(before.z, spread).log_prob(seen).exp()
+        torch.testing.assert_close(after.m, joint / joint.sum(1, keepdim=True), rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(loop[-1].m, shown[-1].m, atol=1e-2)
+
+
+def test_of_several_starts_each_input_has_the_one_that_explains_it_best() -> None:
+    model, x = tagger(), scenes(40)
+    rows, masks = x.flatten(1), Key.of(5).fold("masks")
+    with torch.no_grad():
+        runs = [list(model.states(rows, 3, 2, key)) for key in (masks, masks.fold(1), masks.fold(2))]
+        costs = torch.stack([model.cost(rows, states[-1]).mean(-1) for states in runs])
+    best = costs.argmin(0)
+    assert len(best.unique()) == 3
+    found = model.group(x, 3, 2, seed=5, starts=3)
+    for i, state in enumerate(found.history):
+        for at, chosen in enumerate(best.tolist()):
+            assert torch.equal(state.m[at], runs[chosen][i].m[at])
+            assert torch.equal(state.z[at], runs[chosen][i].z[at])
+
+
 def test_group_is_the_loop() -> None:
     """Clean input stands in for x~, masks from the seed's own stream."""
     model, x = tagger(), scenes()

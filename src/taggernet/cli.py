@@ -139,7 +139,7 @@ def _evaluate(options: Evaluate) -> None:
         _check_new(options.json, "--json", options.overwrite)
     record = evaluate(
         options.run, data=options.data, groups=options.groups, iterations=options.iterations,
-        objects=options.objects, split=options.split, device=options.device,
+        starts=options.starts, objects=options.objects, split=options.split, device=options.device,
     )  # fmt: skip
     which = f"{record['split']} split" if options.data is None else f"{record['split']} scenes of {options.data}"
     what = f"K={record['groups']}" + (f", {record['objects']} objects" if record["objects"] else "")

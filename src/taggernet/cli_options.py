@@ -60,6 +60,8 @@ class Evaluate:
     """K; the run's own by default."""
     iterations: int | None = None
     """T; the run's own by default."""
+    starts: int | None = None
+    """Random starts of a scene, of which the one whose groups explain it best counts; the run's own by default."""
     objects: int | None = None
     """Shapes, tetrominoes, sprites: objects in every scene; the run's own by default."""
     split: Literal["valid", "test", "all"] | None = None

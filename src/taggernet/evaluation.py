@@ -9,10 +9,9 @@ frozen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 import torch
@@ -26,7 +25,6 @@ from taggernet.metrics import classification_error, foreground_adjusted_rand_ind
 from taggernet.metrics.ami import agreements
 from taggernet.metrics.errors import errors_by_digit
 from taggernet.rng import Key
-from taggernet.tag import State
 from taggernet.tag.grouping import batches
 from taggernet.tagger import Tagger
 
@@ -37,27 +35,25 @@ Metrics = dict[str, list[list[float]]]
 class _Evaluator(nn.Module):
     """One batch through the loop, noisy for the cost and clean for the rest; takes stacked weights."""
 
-    def __init__(self, model: Tagger, groups: int, iterations: int) -> None:
+    def __init__(self, model: Tagger, groups: int, iterations: int, starts: int) -> None:
         super().__init__()
-        self.model, self.groups, self.iterations = model, groups, iterations
+        self.model, self.groups, self.iterations, self.starts = model, groups, iterations, starts
 
     def forward(self, x: Shaped[Tensor, "S B N"], key: Key, first: int) -> tuple[Tensor, ...]:
         """Cost, labels and, with classes, the probabilities and the groups' classes, as in ``Evaluation``."""
         model = self.model
-        noisy = self._states(x, key.fold("noisy masks"), first, key.fold("noise"))
+        loop = self.groups, self.iterations
+        _, *noisy = model.states(x, *loop, key.fold("noisy masks"), first, key.fold("noise"))
         cost = torch.stack([model.cost(x, state).mean(-1) for state in noisy], dim=1)
         labels, probabilities, group_classes = [], [], []
-        for state in self._states(x, key.fold("masks"), first):
+        _, *clean = model.best_states(x, *loop, key.fold("masks"), first, None, self.starts)
+        for state in clean:
             labels.append(state.m.argmax(-2).to(torch.uint8))
             if model.config.classes and state.top is not None:
                 probabilities.append(model.class_probabilities(state))
                 group_classes.append(state.top.argmax(-1))
         found = (labels, probabilities, group_classes) if probabilities else (labels,)
         return (cost, *(torch.stack(parts, dim=1) for parts in found))
-
-    def _states(self, x: Tensor, masks: Key, first: int, noise: Key | None = None) -> Iterator[State]:
-        """After iterations 1 .. T, without the start."""
-        return islice(self.model.states(x, self.groups, self.iterations, masks, first, noise), 1, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,14 +152,16 @@ def evaluate_weights(
     iterations: int = 5,
     batch: int = 100,
     seed: int = 0,
+    starts: int = 1,
 ) -> Evaluation:
     """Evaluate S models whose weights are stacked (S, ...) on the same scenes.
 
-    The random masks and the noise depend on ``seed`` alone, so all models start alike.
+    The random masks and the noise depend on ``seed`` alone, so all models start alike. Of several random ``starts``,
+    each clean scene has the groups that explain it best.
     """
     first_weight = next(iter(weights.values()))
     seeds, device = len(first_weight), first_weight.device
-    evaluator = _Evaluator(model, groups, iterations).to(device)
+    evaluator = _Evaluator(model, groups, iterations, starts).to(device)
     named = {f"model.{name}": w for name, w in weights.items()}
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
     key = Key.of([seed] * seeds, device).fold("evaluation")

@@ -2,7 +2,7 @@
 
 # B batch · K groups · N elements at P positions · T iterations · C classes
 
-    step   x, z, fed, m [, iteration] [, prior]  ->  z_next, fed_next, m_next [, shares (B, K, C)]
+    step   x, z, fed, m [, iteration] [, prior]  ->  z_next, fed_next, m_next [, shares (B, K, C)] [, result]
     loop   x, start [, iterations]               ->  masks, reconstructions [, classes (B, C)]
     start  x, random                             ->  start; for models whose masks start from the scene
 
@@ -14,7 +14,8 @@ random one. ``iterations`` is T and may be left out. The step begins with such m
 mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their statistics are frozen. The
 step of a frozen model also takes ``iteration``, counted from 1. Where masks start from the scene, a third file turns
 standard normal numbers, for the model's own K, into the loop's ``start``; the step's ``prior`` is that start, times the
-model's tie for each iteration but the first.
+model's tie for each iteration but the first, of models that have a tie. ``result`` are the masks to show where they are
+not those of the loop (masks="posterior-result").
 """
 
 from __future__ import annotations
@@ -58,8 +59,14 @@ class Step(nn.Module):
         if iteration is not None:
             mapping = in_iteration(mapping, iteration)
         state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v, model.variant, prior)
-        found = (state.z, state.fed, state.m)
-        return (*found, model.class_shares(state)) if model.config.classes else found
+        shares = (model.class_shares(state),) if model.config.classes else ()
+        result = (model.as_result(x, state).m,) if _has_result(model) else ()
+        return (state.z, state.fed, state.m, *shares, *result)
+
+
+def _has_result(model: Tagger) -> bool:
+    """Whether the masks to show are others than the loop's."""
+    return model.config.masks == "posterior-result"
 
 
 class Start(nn.Module):
@@ -134,9 +141,10 @@ def _traced_step(model: Tagger) -> Any:
     }
     if config.frozen_iterations:
         inputs["iteration"] = (torch.tensor(1), {})
-    if config.start != "random":
+    if config.is_tied:
         inputs["prior"] = (torch.zeros_like(groups[2]), {0: batch, 1: k})
-    return _traced(Step(model), inputs, ["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])])
+    outputs = ["z_next", "fed_next", "m_next", *(["shares"] if config.classes else [])]
+    return _traced(Step(model), inputs, [*outputs, *(["result"] if _has_result(model) else [])])
 
 
 def _traced_start(model: Tagger) -> Any:
@@ -186,10 +194,10 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     nodes = [onnx.NodeProto.FromString(n.SerializeToString()) for n in one.graph.node]
     for each in nodes:
         each.input[:] = ["loop.x_in_units" if name == "x" else name for name in each.input]
-    shares = ["shares"] if config.classes else []
+    extra = [*(["shares"] if config.classes else []), *(["result"] if _has_result(model) else [])]
     if config.frozen_iterations:  # ONNX counts from 0
         nodes.insert(0, node("Add", ["loop.iteration", "loop.one"], ["iteration"]))
-    if config.start != "random":
+    if config.is_tied:
         nodes[:0] = [
             node("Cast", ["loop.iteration"], ["loop.before"], to=number),
             node("Pow", ["loop.tie", "loop.before"], ["loop.tied"]),
@@ -216,9 +224,9 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     }
     if config.frozen_iterations:
         constants["loop.one"] = np.array(1, np.int64)
-    if config.start != "random":
+    if config.is_tied:
         constants["loop.tie"] = np.array(config.tie, np.float32)
-    if shares:
+    if extra:
         constants |= {"loop.last": np.array(-1, np.int64)}
     around = [
         node("Sub", ["x", "loop.offset"], ["loop.x_centred"]),
@@ -239,18 +247,17 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
         node(
             "Loop",
             ["iterations", "loop.always", "loop.first_z", "loop.first_z", "loop.first_m"],
-            ["loop.last_z", "loop.last_fed", "masks", *(["loop.all_shares"] if shares else [])],
+            ["loop.last_z", "loop.last_fed", "loop.last_m", *(f"loop.all_{name}" for name in extra)],
             body=body,
         ),
+        *(node("Gather", [f"loop.all_{name}", "loop.last"], [f"loop.last_{name}"], axis=0) for name in extra),
+        node("Identity", ["loop.last_result" if _has_result(model) else "loop.last_m"], ["masks"]),
         node("Mul", ["loop.last_z", "loop.scale"], ["loop.z_scaled"]),
         node("Add", ["loop.z_scaled", "loop.offset"], ["reconstructions"]),
     ]
     outputs = [value("masks", number, positions), value("reconstructions", number, elements)]
-    if shares:
-        around += [
-            node("Gather", ["loop.all_shares", "loop.last"], ["loop.last_shares"], axis=0),
-            node("ReduceSum", ["loop.last_shares", "loop.groups_axis"], ["classes"], keepdims=0),
-        ]
+    if config.classes:
+        around.append(node("ReduceSum", ["loop.last_shares", "loop.groups_axis"], ["classes"], keepdims=0))
         outputs.append(value("classes", number, ["batch", config.classes]))
     inputs = [value("x", number, ["batch", config.elements]), value("start", number, positions)]
     graph = onnx.helper.make_graph(

@@ -29,7 +29,14 @@ import numpy as np
 import torch
 
 from taggernet.arrays import Array
-from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_choice, check_count, check_integer
+from taggernet.config.validate import (
+    MAX_GROUPS,
+    MAX_ITERATIONS,
+    MAX_STARTS,
+    check_choice,
+    check_count,
+    check_integer,
+)
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.data.scenes import channels_last
 from taggernet.errors import cannot_write
@@ -39,7 +46,7 @@ from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping
 from taggernet.tag.grouping import State, batches
-from taggernet.tagger import MAX_STARTS, Tagger
+from taggernet.tagger import Tagger
 from taggernet.training.datasets import permutation
 from taggernet.training.distributed import World, pick_device, wait_for_all, world
 from taggernet.training.interruptions import interruptions

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from taggernet.config.run import DataConfig
-from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.model_io import read_card
 from taggernet.nets.norm import Kernels
@@ -33,6 +33,7 @@ class _Subject:
     kernels: Kernels = "auto"
     groups: int | None = None
     iterations: int | None = None
+    starts: int = 1
 
 
 def evaluate(
@@ -41,16 +42,22 @@ def evaluate(
     data: str | os.PathLike[str] | None = None,
     groups: int | None = None,
     iterations: int | None = None,
+    starts: int | None = None,
     objects: int | None = None,
     split: str | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
-    """Cost, AMI, ARI and errors of every seed after every iteration; K, T and objects default to the run's own.
+    """Cost, AMI, ARI and errors of every seed after every iteration; K, T, starts and objects default to the run's own.
 
     ``run`` is a run's folder, a model's folder, a shipped name or a Hub id. ``data`` is another file than the one
     trained on, and all its scenes are used. With a ``split`` it is cut as that file was: give both if it was moved.
     """
-    for name, value, most in (("groups", groups, MAX_GROUPS), ("iterations", iterations, MAX_ITERATIONS)):
+    limits = (
+        ("groups", groups, MAX_GROUPS),
+        ("iterations", iterations, MAX_ITERATIONS),
+        ("starts", starts, MAX_STARTS),
+    )
+    for name, value, most in limits:
         if value is not None:
             check_count(name, value, low=1, high=most)
     subject = _subject(run)
@@ -68,12 +75,13 @@ def evaluate(
     check_scenes(model.config, scenes.shape, scenes.kind, scenes.channels)
     model.use_kernels(subject.kernels)
     metrics = evaluate_weights(
-        model, stack_weights(loaded), scenes, groups=k, iterations=t, batch=subject.batch
+        model, stack_weights(loaded), scenes, groups=k, iterations=t, batch=subject.batch,
+        starts=starts or subject.starts,
     ).metrics()  # fmt: skip
     fixed = described.name in OF_OBJECTS and described.min_objects in (0, described.objects)
     return {
         "run": str(run), "recipe": subject.recipe, "data": described.name, "split": split, "groups": k,
-        "iterations": t, "objects": described.objects if fixed else None,
+        "iterations": t, "starts": starts or subject.starts, "objects": described.objects if fixed else None,
         "seeds": [p.name for p in subject.models], "environment": environment(), "figures": metrics,
     }  # fmt: skip
 
@@ -100,7 +108,7 @@ def _of_run(folder: Path, models: list[Path]) -> _Subject:
     config = read_config(folder)
     return _Subject(
         config.recipe, models, config.data, config.evaluation_batch, config.runtime.kernels, config.test_groups,
-        config.test_iterations,
+        config.test_iterations, config.test_starts,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from taggernet import hub, model_io
 from taggernet.config.model import TaggerConfig
-from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, check_count, check_integer
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_count, check_integer
 from taggernet.nets.conv import ConvMapping
 from taggernet.nets.cpu import keep_freed_memory
 from taggernet.nets.dropout import Dropout
@@ -35,15 +35,13 @@ from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
-from taggernet.tag.grouping import batches, best_of, join_histories
+from taggernet.tag.grouping import batches, better_of, join_histories, with_posterior
 from taggernet.tag.informed import PARTS, Parts
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger_input import checked_rows, has_channels_first
 from taggernet.tagger_parts import corruption_for, informed_start, likelihood_for, mapping_for
 
 __all__ = ["Tagger", "TaggerConfig"]
-
-MAX_STARTS = 1_000
 
 
 class Tagger(nn.Module):
@@ -78,9 +76,8 @@ class Tagger(nn.Module):
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
         # Set from the data when training begins, and kept with the weights; nothing trains them.
-        if config.start_is_learned:
-            self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
         if config.start == "parts":
+            self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
             self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))
             self.start_together = nn.Parameter(torch.eye(PARTS))
 
@@ -99,7 +96,7 @@ class Tagger(nn.Module):
     def variant(self) -> Variant:
         """How a step departs from the paper's."""
         config = self.config
-        return Variant(config.masks == "posterior", config.tie if config.start != "random" else 0.0)
+        return Variant(config.masks == "posterior", config.tie if config.is_tied else 0.0)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
@@ -122,8 +119,7 @@ class Tagger(nn.Module):
 
     def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
         """What makes masks that know the scene out of random numbers; None: they start at random."""
-        names = [f"start_{name}" for name in Parts._fields]
-        learned = [getattr(self, name).detach() for name in names if hasattr(self, name)]
+        learned = [getattr(self, f"start_{name}").detach() for name in Parts._fields if self.config.start == "parts"]
         return informed_start(self.config, seen, learned)
 
     def iterate(
@@ -182,17 +178,26 @@ class Tagger(nn.Module):
         yield from self.iterate(seen, state, iterations, frozen=noise is None)
 
     def best_states(
-        self, x: Shaped[Tensor, "B N"], groups: int, iterations: int, masks: Key, first: int, noise: Key | None,
+        self, x: Shaped[Tensor, "*S B N"], groups: int, iterations: int, masks: Key, first: int, noise: Key | None,
         starts: int,
     ) -> list[State]:  # fmt: skip
-        """``states`` from several random starts: of each input, those that explain best what the model saw of it."""
-        if starts == 1:
-            return list(self.states(x, groups, iterations, masks, first, noise))
-        keys = [masks, *(masks.fold(i) for i in range(1, starts))]
-        found = [list(self.states(x, groups, iterations, key, first, noise)) for key in keys]
-        seen = (self.inputs(x) if noise is None else self.corrupt(x, noise, first)).unsqueeze(-2)
-        costs = [self.likelihood.cost(seen, states[-1].z, states[-1].m, self.v).mean(-1) for states in found]
-        return best_of(found, torch.stack(costs))
+        """``states`` as results (``as_result``); of several random starts, those that explain best what the model saw
+        of an input."""
+        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
+        best = list(self.states(x, groups, iterations, masks, first, noise))
+        for i in range(1, starts):
+            found = list(self.states(x, groups, iterations, masks.fold(i), first, noise))
+            best = better_of(best, found, self._mean_cost(seen, found[-1]) < self._mean_cost(seen, best[-1]))
+        return [self.as_result(seen, state) for state in best]
+
+    def _mean_cost(self, seen: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B"]:
+        return self.likelihood.cost(seen.unsqueeze(-2), state.z, state.m, self.v).mean(-1)
+
+    def as_result(self, seen: Float[Tensor, "*S B N"], state: State) -> State:
+        """A state as users get it: with masks="posterior-result" its masks are the posterior, given what was seen."""
+        if self.config.masks != "posterior-result":
+            return state
+        return with_posterior(self.likelihood, seen, state, self.v)
 
     def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B P"]:
         """-log q_i(x) of one iteration, per position, in nats (Eq. 1)."""

@@ -76,7 +76,7 @@ def informed_start(
 ) -> Callable[[Tensor], Tensor] | None:
     """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing.
 
-    ``learned`` is what the model keeps for it: of parts all of ``Parts``, of places the first of them.
+    ``learned`` are the parts that the model keeps, if masks start from them.
     """
     if config.start == "random":
         return None
@@ -85,5 +85,6 @@ def informed_start(
     if config.start == "values":
         return lambda random: by_value(seen, random, config.channels)
     if config.start == "places":
-        return lambda random: by_places(seen, random, config.channels, config.shape, *learned)
+        apart = config.place_weight, config.start_apart
+        return lambda random: by_places(seen, random, config.channels, config.shape, *apart)
     return lambda random: by_parts(seen, random, config.channels, Parts(*learned))

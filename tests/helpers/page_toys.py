@@ -81,9 +81,16 @@ TOYS = {
     "colour-parts": TaggerConfig(
         shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="parts",
     ),
-    "binary-places": TaggerConfig(shape=(6, 9), widths=(30, 20), norm="layer", start="places"),
+    "binary-places": TaggerConfig(
+        shape=(6, 9), widths=(30, 20), norm="layer", start="places", masks="posterior-result",
+    ),
     "colour-places": TaggerConfig(
-        shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="places", tie=0.5,
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="places", tie=0.5, place_weight=5.0,
+        start_apart=0.6,
+    ),
+    "colour-result": TaggerConfig(
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), start="places", tie=0.0, masks="posterior-result",
+        v_start=0.3,
     ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
@@ -114,7 +121,7 @@ def toy(config: TaggerConfig) -> Tagger:
         for weights in model.parameters():
             if weights is not model.w:  # the variance stays what it was
                 weights.add_(0.3 * torch.randn_like(weights))
-        if config.start_is_learned:
+        if config.start == "parts":
             first = initial_weights(config, [0], "cpu", toy_inputs(config, 40))
             for name in (name for name in first if name.startswith("start_")):
                 model.get_parameter(name).copy_(first[name][0])

@@ -30,7 +30,7 @@ def runs() -> dict[str, Config]:
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
         "starts from values": replace(sprites, model=replace(sprites.model, start="values", tie=0.5)),
         "starts from parts": replace(shapes, model=replace(shapes.model, start="parts"), seeds=2),
-        "starts from places": replace(shapes, model=replace(shapes.model, start="places"), seeds=2),
+        "starts from places": replace(shapes, model=replace(shapes.model, start="places", start_apart=0.3), seeds=2),
     }
 
 

@@ -48,9 +48,10 @@ class TaggerConfig:
     """Real: form of delta z (the paper states three)."""
     ratio_variance: Literal["v+sigma2", "reference"] = "v+sigma2"
     """Real: the variance inside L(m)."""
-    masks: Literal["mapping", "posterior"] = "mapping"
+    masks: Literal["mapping", "posterior", "posterior-result"] = "mapping"
     """mapping: m is what the mapping says (the paper); posterior: that is a prior, and m is the posterior, given how
-    well each group's z explains the corrupted input."""
+    well each group's z explains the corrupted input; posterior-result: the same of the result alone, so that edges are
+    as sharp as the input's where the mapping's are not, and the loop is the paper's."""
     start: Literal["random", "values", "parts", "places"] = "random"
     """What masks start from; random: chance (the paper); values: like values of a scene start in one group; parts:
     so do positions that are explained by parts of the training data which appear together; places: so do like values
@@ -58,6 +59,11 @@ class TaggerConfig:
     masks to their start."""
     tie: float = 1.0
     """How much of the tie to a start from the scene remains from one iteration to the next; 1: all of it."""
+    place_weight: float = 2.0
+    """places: how far two ends of an image are from each other, in units of twice the spread of its values."""
+    start_apart: float = 0.0
+    """places: clusters of like values begin at least this share of an image's side from each other, so that a scene of
+    few objects leaves groups empty; 0: however near."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""
@@ -114,6 +120,12 @@ class TaggerConfig:
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         if self.start == "values" and self.kind != "real":
             raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")
+        for name, usual in (("start_apart", 0), ("place_weight", 2)):
+            if self.start != "places" and getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} is for masks that start from places, but start={self.start!r}: "
+                    f"set it to {usual}, or start to 'places'"
+                )
         if self.start != "random" and self.start_patch > 1:
             raise ValueError(
                 f"start_patch={self.start_patch} is for masks that start at random, but start={self.start!r}: "
@@ -169,9 +181,9 @@ class TaggerConfig:
         return self.positions * self.channels
 
     @property
-    def start_is_learned(self) -> bool:
-        """Whether the model keeps something of the training data that its masks start from."""
-        return self.start in ("parts", "places")
+    def is_tied(self) -> bool:
+        """Whether the masks of every iteration are tied to the first ones."""
+        return self.start != "random" and self.tie > 0
 
     @property
     def sees_the_batch(self) -> bool:

@@ -150,6 +150,8 @@ class Config:
     """K in evaluation."""
     test_iterations: int = 5
     """T in evaluation."""
+    test_starts: int = 1
+    """Random starts of a scene in evaluation, of which the one whose groups explain it best counts; 1: the paper."""
     evaluation_batch: int = 100
     """Scenes per evaluation batch, whose statistics BatchNorm uses."""
     discount: float = 1.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-MAX_GROUPS, MAX_ITERATIONS = 64, 1000
+MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS = 64, 1000, 1000
 MAX_ELEMENTS, MAX_WIDTH, MAX_LEVELS = 10_000_000, 100_000, 100
 LARGEST = 1e6
 """The largest value in the model's units: its square, over a small variance, still fits float32."""
@@ -51,6 +51,7 @@ RANGES: dict[str, Range] = {
     "norm_eps": Range(0, LARGEST), "offset": Range(-1e30, 1e30), "scale": Range(1e-30, 1e30),
     "frozen_iterations": Range(0, MAX_ITERATIONS), "group_attention": Range(0, MAX_WIDTH),
     "channels": Range(1, MAX_WIDTH), "patch": Range(1, 64), "start_patch": Range(1, MAX_WIDTH), "tie": Range(0, 1),
+    "place_weight": Range(0, LARGEST), "start_apart": Range(0, 1),
     # data
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "min_objects": Range(0, 255),
     "size": _SOME, "labels": _COUNT,
@@ -64,6 +65,7 @@ RANGES: dict[str, Range] = {
     "resident": _COUNT,
     # the run
     "groups": _GROUPS, "test_groups": _GROUPS, "iterations": _ITERATIONS, "test_iterations": _ITERATIONS,
+    "test_starts": Range(1, MAX_STARTS),
     "evaluation_batch": _BATCH, "discount": Range(0, 1), "class_cost": _NOT_NEGATIVE, "class_dropout": _BELOW_ONE,
     "class_agreement": _NOT_NEGATIVE, "seeds": Range(1, 1000), "first_seed": Range(0, 2**63 - 1),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from taggernet.tag.likelihood import Likelihood, to_channels, wide
@@ -117,6 +117,12 @@ def step(
     )
 
 
+def with_posterior(likelihood: Likelihood, x: Float[Tensor, "*S B N"], state: State, v: Tensor) -> State:
+    """The state with its masks multiplied by how well each group's z explains x: which group owns what, given x."""
+    m_pre = state.m_pre + likelihood.log_evidence(x.unsqueeze(-2), state.z, v)
+    return State(state.z, torch.softmax(m_pre, dim=-2), state.fed, m_pre, state.top)
+
+
 def _by_group(rows: Float[Tensor, "*S R F"], batch: int, groups: int) -> Float[Tensor, "*S B K F"]:
     return rows.reshape(*rows.shape[:-2], batch, groups, rows.shape[-1])
 
@@ -144,19 +150,17 @@ def batches(rows: Shaped[Tensor, "n N"], size: int) -> Iterator[tuple[int, Shape
     return ((first, rows[first : first + size]) for first in range(0, len(rows), size))
 
 
-def best_of(histories: Sequence[Sequence[State]], costs: Float[Tensor, "R B"]) -> list[State]:
-    """Of R histories of the same inputs, from R random starts: each input's with the lowest cost."""
-    best, every = costs.argmin(0), torch.arange(costs.shape[1], device=costs.device)
+def better_of(old: Sequence[State], new: Sequence[State], is_better: Bool[Tensor, "*S B"]) -> list[State]:
+    """Of two histories of the same inputs, from two random starts: each input's new one where it is better."""
 
-    def pick(*parts: Tensor) -> Tensor:
-        return torch.stack(parts)[best, every]
+    def pick(a: State, b: State) -> State:
+        def of(x: Tensor, y: Tensor) -> Tensor:
+            return torch.where(is_better[..., None, None], y, x)
 
-    def best_state(*states: State) -> State:
-        z, m, fed, m_pre = (pick(*parts) for parts in zip(*(state[:4] for state in states), strict=True))
-        tops = [state.top for state in states if state.top is not None]
-        return State(z, m, fed, m_pre, pick(*tops) if tops else None)
+        top = None if a.top is None or b.top is None else of(a.top, b.top)
+        return State(of(a.z, b.z), of(a.m, b.m), of(a.fed, b.fed), of(a.m_pre, b.m_pre), top)
 
-    return [best_state(*states) for states in zip(*histories, strict=True)]
+    return [pick(a, b) for a, b in zip(old, new, strict=True)]
 
 
 def join_histories(histories: Sequence[Sequence[State]]) -> tuple[State, ...]:

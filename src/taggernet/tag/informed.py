@@ -28,8 +28,8 @@ LOUD = 0.5
 """Silence reaches this far around it, as a share of the root mean square of the distances from it."""
 FURTHEST, QUIET = 8.0, 4.0
 """Nats by which an element can be further from a cluster than from its own; those of perfect silence."""
-PLACE = 2.0
-"""How far apart two ends of a dimension are, in units of the root mean square of the distances from silence, by two."""
+FAR = 1e6
+"""The squared distance of a centre that is left out."""
 MOVES, UPDATES = 5, 30
 """Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
 SMALL = 1e-6
@@ -125,65 +125,85 @@ def by_parts(
     share = share + torch.einsum("...bpc,...rpc->...bpr", 1 - is_above, below)
     share = share * _weights(apart, parts.shapes).unsqueeze(-2)
     share = share / share.sum(-1, keepdim=True).clamp_min(SMALL)
-    return _beside_silence(share @ parts.together.unsqueeze(-3), difference, parts.quiet, random)
+    reach = parts.quiet[..., 1:, :1].clamp_min(SMALL**2).squeeze(-2)
+    features = share @ parts.together.unsqueeze(-3)
+    return _beside_silence(features, difference.square().mean(-1), reach.unsqueeze(-2), random)
 
 
 def by_places(
     x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, shape: Sequence[int],
-    quiet: Float[Tensor, "*S 2 N"],
+    weight: float = 2.0, apart: float = 0.0,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """Masks before their softmax: positions with like values that are near each other start in one group."""
-    difference = torch.unflatten(x - quiet[..., :1, :], -1, (-1, channels))
-    ends = [torch.linspace(-PLACE, PLACE, length, device=x.device) for length in shape]
+    """Masks before their softmax: positions with like values that are near each other start in one group.
+
+    Silence is the median of the scene's own values, and their unit the root mean square of their distances from it; in
+    this unit two ends of an image are twice ``weight`` from each other. No two clusters of like values begin less than
+    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty.
+    """
+    values = torch.unflatten(x, -1, (-1, channels))
+    middle = values.sort(dim=-2).values[..., (values.shape[-2] - 1) // 2, :].unsqueeze(-2)
+    difference = values - middle
+    loudness = difference.square().mean(-1)
+    size = loudness.mean(-1, keepdim=True).clamp_min(SMALL**2)
+    ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]
     places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
-    values = difference * LOUD / quiet[..., 1:, :1].clamp_min(SMALL**2).sqrt().unsqueeze(-1)
-    features = torch.cat([values, places.expand(*values.shape[:-1], -1)], dim=-1)
-    return _beside_silence(features, difference, quiet, random)
+    scaled = difference / size.sqrt().unsqueeze(-1)
+    features = torch.cat([scaled, places.expand(*scaled.shape[:-1], -1)], dim=-1)
+    return _beside_silence(features, loudness, LOUD**2 * size, random, 2 * weight * apart)
 
 
 def _beside_silence(
-    features: Float[Tensor, "*S B P F"], difference: Float[Tensor, "*S B P C"], quiet: Float[Tensor, "*S 2 N"],
-    random: Float[Tensor, "*S B K P"],
+    features: Float[Tensor, "*S B P F"], loudness: Float[Tensor, "*S B P"], reach: Float[Tensor, "*S #B 1"],
+    random: Float[Tensor, "*S B K P"], apart: float = 0.0,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """Clusters of what is loud; with more than two groups the last one starts with what is silent."""
-    loudness, reach = difference.square().mean(-1), quiet[..., 1:, :1].clamp_min(SMALL**2)
+    """Clusters of what is loud; with more than two groups the last one starts with what is silent, up to ``reach``."""
     if random.shape[-2] <= 2:
-        return clusters(features, loudness, random)
+        return clusters(features, loudness, random, apart)
     silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)
-    return torch.cat([clusters(features, loudness, random[..., :-1, :]), silent.unsqueeze(-2)], dim=-2)
+    if apart:  # what is silent must not begin a cluster
+        loudness = loudness * (loudness > reach)
+    return torch.cat([clusters(features, loudness, random[..., :-1, :], apart), silent.unsqueeze(-2)], dim=-2)
 
 
 def clusters(
-    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"]
-) -> Float[Tensor, "*S B K P"]:
+    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"],
+    apart: float = 0.0,
+) -> Float[Tensor, "*S B K P"]:  # fmt: skip
     """Weighted k-means of the positions of every scene: minus the squared distance from each centre, 0 for the nearest,
     in units of the mean squared distance from the nearest.
 
     Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
-    distance from those drawn before (k-means++).
+    distance from those drawn before (k-means++). A centre is left out that could only begin less than ``apart`` from
+    another.
     """
     chance = -torch.log(-torch.log(torch.special.ndtr(random).clamp(SMALL, 1 - SMALL)))  # Gumbel: the largest is a draw
     log_weight, lengths = torch.log(weight.clamp_min(SMALL**2)), features.square().sum(-1).unsqueeze(-2)
 
-    def distances(centres: Float[Tensor, "*S B Q F"]) -> Float[Tensor, "*S B Q P"]:
+    def distances(centres: Float[Tensor, "*S B Q F"], left_out: Float[Tensor, "*S B Q 1"]) -> Tensor:
         along = centres @ features.mT
-        return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0)
+        return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0) + left_out
 
     def drawn(score: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B 1 F"]:
         chosen = score.argmax(-1)[..., None, None] == torch.arange(score.shape[-1], device=score.device)
         return chosen.to(features.dtype) @ features  # ONNX keeps the batch free in this form of a look-up
 
     centres = drawn(log_weight + chance[..., 0, :])
+    left_out = torch.zeros_like(centres[..., :1])
+    """FAR for each centre that is left out."""
     for k in range(1, random.shape[-2]):
-        nearest = distances(centres).amin(-2)
-        further = drawn(log_weight + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :])
+        nearest = distances(centres, left_out).amin(-2)
+        free = weight * (nearest >= apart**2)
+        log_free = log_weight if not apart else torch.log(free.clamp_min(SMALL**2))
+        further = drawn(log_free + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :])
         centres = torch.cat([centres, further], dim=-2)
+        none = FAR * (free.amax(-1) <= SMALL**2).to(features.dtype) if apart else torch.zeros_like(left_out[..., 0, 0])
+        left_out = torch.cat([left_out, none[..., None, None]], dim=-2)
     for _ in range(MOVES):
-        found = distances(centres)
+        found = distances(centres, left_out)
         own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
         total = own.sum(-1, keepdim=True)
         centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
-    found = distances(centres)
+    found = distances(centres, left_out)
     nearest = found.amin(-2, keepdim=True)
     spread = (nearest * weight.unsqueeze(-2)).sum(-1, keepdim=True) / weight.sum(-1)[..., None, None].clamp_min(SMALL)
     return ((nearest - found) / spread.clamp_min(SMALL)).clamp_min(-FURTHEST)

@@ -84,8 +84,8 @@ def scenes_to_freeze_on(config: Config, train: Scenes | LazyRows) -> Array | Non
 
 
 def scenes_to_start_from(config: Config, train: Scenes | LazyRows) -> Array | None:
-    """Training scenes for the silence and the parts from which masks start, where the model has them."""
-    return _spread_out(config, train, START_FROM) if config.model.start_is_learned else None
+    """Training scenes for the parts from which masks start, where they do."""
+    return _spread_out(config, train, START_FROM) if config.model.start == "parts" else None
 
 
 def _spread_out(config: Config, train: Scenes | LazyRows, most: int) -> Array:

@@ -247,7 +247,7 @@ class _Training(UpdateLoop):
             return None
         metrics = evaluate_weights(
             self.model, self.update.current_state().evaluated, scenes, groups=config.test_groups,
-            iterations=config.test_iterations, batch=config.evaluation_batch,
+            iterations=config.test_iterations, batch=config.evaluation_batch, starts=config.test_starts,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
         record: dict[str, Any] = {"valid": metrics}

@@ -11,23 +11,21 @@ from torch import Tensor, nn
 from taggernet.arrays import Array
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
-from taggernet.tag.informed import Silence, find_parts, find_silence
+from taggernet.tag.informed import Silence, find_parts
 from taggernet.tagger import Tagger, TaggerConfig
 
 
 def initial_weights(
     config: TaggerConfig, seeds: list[int], device: torch.device | str, scenes: Array | None = None
 ) -> dict[str, Tensor]:
-    """The weights at which training of these seeds starts; ``scenes`` (n, ...) are for masks that start from parts or
-    places."""
+    """The weights at which training of these seeds starts; ``scenes`` (n, ...) are for masks that start from parts."""
     model = Tagger(config)
     weights = draw_weights(model, seeds, device)
-    if config.start_is_learned and scenes is not None:
+    if config.start == "parts" and scenes is not None:
         x = model.inputs(torch.from_numpy(scenes.reshape(len(scenes), -1))).detach()
         silence: Silence = "zero" if config.kind != "real" else "mean" if len(config.shape) == 1 else "common"
-        x = torch.unflatten(x, -1, (-1, config.channels))
-        found = find_parts(x, silence)._asdict() if config.start == "parts" else {"quiet": find_silence(x, silence)}
-        for name, part in found.items():
+        found = find_parts(torch.unflatten(x, -1, (-1, config.channels)), silence)
+        for name, part in found._asdict().items():
             weights[f"start_{name}"] = part.to(device).repeat(len(seeds), 1, 1)
     return weights
 

@@ -7,7 +7,7 @@
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, decoder: string,
- *   start_patch: number, start: string, tie: number
+ *   start_patch: number, start: string, tie: number, place_weight: number, start_apart: number
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
@@ -19,7 +19,7 @@ import { hasNormalisedHeads, ladderWidths } from './layers.js'
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
-  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1 }
+  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1, place_weight: 2, start_apart: 0 }
 const RETIRED = ['start_correlated', 'levels', 'residual']
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']
@@ -49,6 +49,9 @@ export function readCard(content, source) {
   if (!['random', 'values', 'parts', 'places'].includes(config.start)) {
     throw new Error(`the model has start ${config.start}: this page knows random, values, parts and places; a newer one may know more`)
   }
+  if (!['mapping', 'posterior', 'posterior-result'].includes(config.masks)) {
+    throw new Error(`the model has masks ${config.masks}: this page knows mapping, posterior and posterior-result; a newer one may know more`)
+  }
   const retired = RETIRED.find((name) => content.model[name])
   if (retired) {
     throw new Error(`${source}: ${retired} is an option of an earlier version that no longer exists: use the version that wrote it`)
@@ -71,9 +74,8 @@ export function tensorShapes(config) {
   const conv = config.mapping === 'conv'
   /** @type {Map<string, number[]>} */
   const shapes = new Map([['w', [1, 1, 1]], ['mapping.m_scale', [1, 1]]])
-  if (['parts', 'places'].includes(config.start)) shapes.set('start_quiet', [2, elements])
   if (config.start === 'parts') {
-    shapes.set('start_shapes', [PARTS, 2 * elements]).set('start_together', [PARTS, PARTS])
+    shapes.set('start_quiet', [2, elements]).set('start_shapes', [PARTS, 2 * elements]).set('start_together', [PARTS, PARTS])
   }
   /** @type {[string, number][]} */
   const norms = []

@@ -11,7 +11,7 @@ import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
 export const PARTS = 24
-const FURTHEST = 8, QUIET = 4, LOUD = 0.5, PLACE = 2, MOVES = 5, UPDATES = 30, SMALL = 1e-6
+const FURTHEST = 8, QUIET = 4, LOUD = 0.5, MOVES = 5, UPDATES = 30, SMALL = 1e-6
 
 /** @param {Map<string, Tensor>} tensors @returns {Parts} */
 export function partsOf(tensors) {
@@ -86,7 +86,8 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
       for (let f = 0; f < PARTS; f++) features[p * PARTS + f] += (share[r] / total) * together[r * PARTS + f]
     }
   }
-  return besideSilence(features, x, random, channels, quiet)
+  const loudness = loudnessOf(x.map((value, at) => value - quiet[at]), channels)
+  return besideSilence(features, loudness, Math.max(quiet[n], SMALL ** 2), random)
 }
 
 /**
@@ -96,37 +97,47 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
  * @param {Float32Array} random (K, P)
  * @param {number} channels
  * @param {number[]} shape height and width
- * @param {Float32Array} quiet silence (2, N)
+ * @param {number} weight of places against values
+ * @param {number} apart the least distance between two beginnings, as a share of an image's side
  */
-export function byPlaces(x, random, channels, [height, width], quiet) {
-  const features = new Float32Array(height * width * (channels + 2)), size = Math.sqrt(Math.max(quiet[x.length], SMALL ** 2)) / LOUD
-  const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? PLACE * ((2 * at) / (length - 1) - 1) : -PLACE)
-  for (let p = 0; p < height * width; p++) {
+export function byPlaces(x, random, channels, [height, width], weight, apart) {
+  const positions = height * width, features = new Float32Array(positions * (channels + 2))
+  const middle = Array.from({ length: channels }, (_, c) => x.filter((_, at) => at % channels === c).sort()[Math.floor((positions - 1) / 2)])
+  const difference = x.map((value, at) => value - middle[at % channels]), loudness = loudnessOf(difference, channels)
+  const size = Math.max(loudness.reduce((sum, value) => sum + value, 0) / positions, SMALL ** 2)
+  const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? weight * ((2 * at) / (length - 1) - 1) : -weight)
+  for (let p = 0; p < positions; p++) {
     const first = p * (channels + 2)
-    for (let c = 0; c < channels; c++) features[first + c] = (x[p * channels + c] - quiet[p * channels + c]) / size
+    for (let c = 0; c < channels; c++) features[first + c] = difference[p * channels + c] / Math.sqrt(size)
     features[first + channels] = place(Math.floor(p / width), height)
     features[first + channels + 1] = place(p % width, width)
   }
-  return besideSilence(features, x, random, channels, quiet)
+  return besideSilence(features, loudness, LOUD ** 2 * size, random, 2 * weight * apart)
+}
+
+/** The mean square of each position. @param {Float32Array} difference @param {number} channels */
+function loudnessOf(difference, channels) {
+  const loudness = new Float32Array(difference.length / channels)
+  difference.forEach((value, at) => (loudness[Math.floor(at / channels)] += value ** 2 / channels))
+  return loudness
 }
 
 /**
- * Clusters of what is loud; with more than two groups the last one starts with what is silent.
+ * Clusters of what is loud; with more than two groups the last one starts with what is silent, up to `reach`.
  *
  * @param {Float32Array} features (P, F)
- * @param {Float32Array} x
+ * @param {Float32Array} loudness (P)
+ * @param {number} reach
  * @param {Float32Array} random (K, P)
- * @param {number} channels
- * @param {Float32Array} quiet
+ * @param {number} apart
  */
-function besideSilence(features, x, random, channels, quiet) {
-  const positions = x.length / channels, loudness = new Float32Array(positions)
-  x.forEach((value, at) => (loudness[Math.floor(at / channels)] += (value - quiet[at]) ** 2 / channels))
-  if (random.length <= 2 * positions) return clusters(features, loudness, random)
-  const reach = Math.max(quiet[x.length], SMALL ** 2), last = random.length - positions
+function besideSilence(features, loudness, reach, random, apart = 0) {
+  const positions = loudness.length, last = random.length - positions
+  if (last <= positions) return clusters(features, loudness, random, apart)
   const mPre = new Float32Array(random.length)
-  mPre.set(clusters(features, loudness, random.subarray(0, last)))
-  mPre.set(loudness.map((loud) => Math.max(QUIET * (1 - loud / reach), -FURTHEST)), last)
+  const loud = apart ? loudness.map((value) => (value > reach ? value : 0)) : loudness // what is silent must not begin a cluster
+  mPre.set(clusters(features, loud, random.subarray(0, last), apart))
+  mPre.set(loudness.map((value) => Math.max(QUIET * (1 - value / reach), -FURTHEST)), last)
   return mPre
 }
 
@@ -135,28 +146,34 @@ function besideSilence(features, x, random, channels, quiet) {
  * of the mean squared distance from the nearest.
  *
  * Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
- * distance from those drawn before (k-means++).
+ * distance from those drawn before (k-means++). A centre is left out that could only begin less than `apart` from another.
  *
  * @param {Float32Array} features (P, F)
  * @param {Float32Array} weight (P)
  * @param {Float32Array} random (K, P)
+ * @param {number} apart
  */
-export function clusters(features, weight, random) {
+export function clusters(features, weight, random, apart = 0) {
   const positions = weight.length, width = features.length / positions, groups = random.length / positions
   const centres = new Float32Array(groups * width), found = new Float32Array(random.length), nearest = new Float32Array(positions).fill(1)
+  /** @type {Set<number>} */
+  const leftOut = new Set()
 
   /** Squared distances from a centre. @param {number} k */
   function measure(k) {
     for (let p = 0; p < positions; p++) {
       let distance = 0
       for (let f = 0; f < width; f++) distance += (features[p * width + f] - centres[k * width + f]) ** 2
+      if (leftOut.has(k)) distance = Infinity
       found[k * positions + p] = distance
       nearest[p] = k ? Math.min(nearest[p], distance) : distance
     }
   }
 
   for (let k = 0; k < groups; k++) {
-    const chosen = drawn(weight, nearest, random.subarray(k * positions, (k + 1) * positions))
+    const free = k && apart ? weight.map((value, p) => (nearest[p] >= apart ** 2 ? value : 0)) : weight
+    if (k && apart && Math.max(...free) <= SMALL ** 2) leftOut.add(k)
+    const chosen = drawn(free, nearest, random.subarray(k * positions, (k + 1) * positions))
     centres.set(features.subarray(chosen * width, (chosen + 1) * width), k * width)
     measure(k)
   }

@@ -6,8 +6,9 @@
  * @typedef {import('./card.js').ModelConfig} ModelConfig
  * @typedef {import('./safetensors.js').Tensor} Tensor
  * @typedef {{
- *   groups: number, z: Float32Array, m: Float32Array, fed: Float32Array, mPre: Float32Array, top: Float32Array | null
- * }} State
+ *   groups: number, z: Float32Array, m: Float32Array, fed: Float32Array, mPre: Float32Array, top: Float32Array | null,
+ *   fedM?: Float32Array
+ * }} State m is what is shown; the mapping sees fedM next where it differs
  * @typedef {{deltaZ: Float32Array, ratio: Float32Array}} Evidence
  */
 import { readCard, tensorShapes } from './card.js'
@@ -138,7 +139,7 @@ export class Tagger {
 
   /** delta z and L(m) of every group. @param {Float32Array} x @param {State} state @returns {Evidence} */
   evidence(x, state) {
-    return this.likelihood.evidence(x, state.z, state.m, state.groups)
+    return this.likelihood.evidence(x, state.z, state.fedM ?? state.m, state.groups)
   }
 
   /**
@@ -151,7 +152,7 @@ export class Tagger {
    * @returns {State}
    */
   step(x, state, iteration, prior) {
-    const { groups, fed, m } = state
+    const { groups, fed } = state, m = state.fedM ?? state.m
     const { deltaZ, ratio } = this.evidence(x, state)
     const features = new Float32Array(groups * 2 * (this.elements + this.positions))
     for (let k = 0, to = 0; k < groups; k++) {
@@ -165,7 +166,14 @@ export class Tagger {
     const z = this.likelihood.mean(zPre)
     const evidence = this.config.masks === 'posterior' ? this.likelihood.logEvidence(x, z) : null
     const mPre = prior || evidence ? mapped.map((value, at) => value + (prior?.[at] ?? 0) + (evidence?.[at] ?? 0)) : mapped
-    return { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
+    const found = { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
+    return this.config.masks === 'posterior-result' ? this.asResult(x, found) : found
+  }
+
+  /** The posterior masks in the place of those of the loop, which goes on from its own. @param {Float32Array} x @param {State} state @returns {State} */
+  asResult(x, state) {
+    const evidence = this.likelihood.logEvidence(x, state.z), mPre = state.mPre.map((value, at) => value + evidence[at])
+    return { ...state, m: softmaxOverGroups(mPre, state.groups), mPre, fedM: state.m }
   }
 
   /** The start and the states after iterations 1 .. T. @returns {State[]} */
@@ -211,15 +219,12 @@ export function without(state, groups) {
  * @param {Map<string, Tensor>} tensors
  * @returns {(x: Float32Array, random: Float32Array) => Float32Array}
  */
-function informedStart({ start, channels, shape }, tensors) {
+function informedStart({ start, channels, shape, place_weight: weight, start_apart: apart }, tensors) {
   if (start === 'values') return (x, random) => byValue(x, random, channels)
   if (start === 'parts') {
     const parts = partsOf(tensors)
     return (x, random) => byParts(x, random, channels, parts)
   }
-  if (start === 'places') {
-    const quiet = /** @type {Tensor} */ (tensors.get('start_quiet')).data
-    return (x, random) => byPlaces(x, random, channels, shape, quiet)
-  }
+  if (start === 'places') return (x, random) => byPlaces(x, random, channels, shape, weight, apart)
   return (x, random) => random
 }
