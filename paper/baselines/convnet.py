@@ -10,7 +10,7 @@ over all places.
 
 Departures: the paper does not say whether the softmax layer is normalised; here it is (nets/classifiers.py). Padding is
 what makes Model C's own 32 x 32 end at the stated 6 x 6: one ring everywhere but in the fifth convolution. Images of
-28 x 28 end at 5 x 5. Stacked seeds are convolved one after the other: the libraries behind torch have fast
+28 x 28 end at 5 x 5. Images have their channels last, which is what the fast kernels want. Stacked seeds are convolved one after the other: the libraries behind torch have fast
 kernels for one model, and slow ones for groups of this many channels.
 """
 
@@ -47,19 +47,22 @@ class Convolution(nn.Module):
     def parameter_roles(self) -> Roles:
         return {self.weight: ParameterRole(fan_in=self.fan_in)}
 
-    def forward(self, x: Float[Tensor, "*S B C H W"]) -> Float[Tensor, "*S B O h w"]:
+    def forward(self, x: Float[Tensor, "*S B H W C"]) -> Float[Tensor, "*S B h w O"]:
         weight: Tensor = self.weight
         x = x.to(weight.dtype)
         if weight.ndim == 4:
-            return conv2d(x, weight, padding=self.padding)
-        each = zip(x.unbind(0), weight.unbind(0), strict=True)
-        return torch.stack([conv2d(images, w, padding=self.padding) for images, w in each])
+            return self._one(x, weight)
+        return torch.stack([self._one(*pair) for pair in zip(x.unbind(0), weight.unbind(0), strict=True)])
+
+    def _one(self, x: Tensor, weight: Tensor) -> Tensor:
+        return conv2d(x.permute(0, 3, 1, 2), weight, padding=self.padding).permute(0, 2, 3, 1)
 
 
-def pooled(h: Float[Tensor, "*S B C H W"]) -> Float[Tensor, "*S B C h w"]:
+def pooled(h: Float[Tensor, "*S B H W C"]) -> Float[Tensor, "*S B h w C"]:
     """The largest value of each 3 x 3 window, every second one: halves the sides, rounding up."""
-    smaller = max_pool2d(h.reshape(-1, *h.shape[-3:]), kernel_size=3, stride=2, padding=1)
-    return smaller.reshape(*h.shape[:-2], *smaller.shape[-2:])
+    images = h.reshape(-1, *h.shape[-3:]).permute(0, 3, 1, 2)
+    smaller = max_pool2d(images, kernel_size=3, stride=2, padding=1).permute(0, 2, 3, 1)
+    return smaller.reshape(*h.shape[:-3], *smaller.shape[-3:])
 
 
 class ConvNet(Classifier):
@@ -77,7 +80,7 @@ class ConvNet(Classifier):
             raise ValueError(f"channels={tuple(channels)}: give {len(CHANNELS)} positive numbers, e.g. {CHANNELS}")
         if min(shape) < 9 or classes < 2:
             raise ValueError(f"shape={shape}, classes={classes}: images need 9 x 9 elements and 2 classes at least")
-        biases = [nn.Parameter(torch.zeros(1, width, 1, 1)) for width in channels]
+        biases = [nn.Parameter(torch.zeros(1, 1, 1, width)) for width in channels]
         super().__init__([*biases, per_feature(classes, 0.0)], classes, input_noise, layer_noise)
         self.shape = shape
         sizes = zip(itertools.pairwise([1, *channels]), _KERNELS, _PADDING, strict=True)
@@ -86,7 +89,7 @@ class ConvNet(Classifier):
         self.out = Linear(channels[-1] * height * width, classes)
 
     def enter(self, x: Float[Tensor, "*S B N"]) -> Tensor:
-        return super().enter(x).reshape(*x.shape[:-1], 1, *self.shape)
+        return super().enter(x).reshape(*x.shape[:-1], *self.shape, 1)
 
     def project(self, level: int, h: Tensor) -> Tensor:
         if level == self.levels:
@@ -96,4 +99,4 @@ class ConvNet(Classifier):
         return values.float()
 
     def axes(self, level: int) -> tuple[int, ...]:
-        return (-2,) if level == self.levels else (-4, -2, -1)
+        return (-2,) if level == self.levels else (-4, -3, -2)

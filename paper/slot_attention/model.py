@@ -69,7 +69,7 @@ class PositionEmbedding(nn.Module):
 
     def forward(self, features: Float[Tensor, "B D H W"]) -> Float[Tensor, "B D H W"]:
         embedded: Tensor = self.linear(self.grid).permute(2, 0, 1)
-        return features + embedded
+        return (features + embedded).contiguous(memory_format=torch.channels_last)  # what the fast kernels want
 
 
 def _convolutions(channels: int, width: int, layers: int) -> nn.Sequential:

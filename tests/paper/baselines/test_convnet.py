@@ -26,7 +26,7 @@ def test_convnet_equals_torch_layers() -> None:
         layers += [plain, norm, nn.ReLU()]
         if level in (1, 3):
             layers.append(nn.MaxPool2d(3, stride=2, padding=1))
-    h = nn.Sequential(*layers)(x.reshape(-1, 1, 10, 9)).flatten(1) @ model.out.weight
+    h = nn.Sequential(*layers)(x.reshape(-1, 1, 10, 9)).permute(0, 2, 3, 1).flatten(1) @ model.out.weight
     h = nn.functional.batch_norm(h, None, None, training=True, eps=1e-10)
     expected = torch.log_softmax(model.top_scale * (h + model.bias[7]), dim=-1)
     (path,) = model.encode([x], [])
@@ -44,11 +44,13 @@ def test_model_c_has_its_published_shape() -> None:
 def test_stacked_convolution_equals_a_grouped_one() -> None:
     """S models side by side are one convolution in S groups of channels."""
     generator = torch.Generator().manual_seed(0)
-    x, weight = torch.randn(3, 4, 2, 7, 6, generator=generator), torch.randn(3, 5, 2, 3, 3, generator=generator)
+    x, weight = torch.randn(3, 4, 7, 6, 2, generator=generator), torch.randn(3, 5, 2, 3, 3, generator=generator)
     found = functional_call(Convolution(2, 5, 3, 1), {"weight": weight}, (x,))
-    grouped = nn.functional.conv2d(x.transpose(0, 1).flatten(1, 2), weight.flatten(0, 1), padding=1, groups=3)
-    torch.testing.assert_close(found, grouped.unflatten(1, (3, 5)).transpose(0, 1), rtol=1e-4, atol=1e-5)
-    assert pooled(x).shape == (3, 4, 2, 4, 3)
+    side_by_side = x.permute(1, 0, 4, 2, 3).flatten(1, 2)
+    grouped = nn.functional.conv2d(side_by_side, weight.flatten(0, 1), padding=1, groups=3)
+    expected = grouped.unflatten(1, (3, 5)).permute(1, 0, 3, 4, 2)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert pooled(x).shape == (3, 4, 4, 3, 2)
 
 
 def test_wrong_shapes_are_refused() -> None:
