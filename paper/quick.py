@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from taggernet.training import Config
 
+SIDES = {"tetrominoes": 14, "sprites": 16}
+"""Of pictures at toy size."""
+
 
 def sized_config(config: Config, seeds: int, device: str, quick: bool) -> Config:
     """The configuration with this many seeds on a device, at toy size if ``quick``."""
@@ -16,13 +19,16 @@ def sized_config(config: Config, seeds: int, device: str, quick: bool) -> Config
 def quick_config(config: Config) -> Config:
     """The same run at toy size, on the bundled digits: it takes seconds, and its metrics mean nothing."""
     texture = config.data.name.startswith("texture")
+    model = replace(config.model, widths=_narrow(config.model.widths), class_widths=_narrow(config.model.class_widths))
+    side = SIDES.get(config.data.name, config.data.size)
+    if model.mapping == "conv":
+        model = replace(model, shape=(side, side), conv_channels=(4, 6), patch=1, start_patch=min(model.start_patch, 4))
     return replace(
         config,
-        model=replace(
-            config.model, widths=_narrow(config.model.widths), class_widths=_narrow(config.model.class_widths)
-        ),
+        model=model,
         data=replace(
             config.data,
+            size=side,
             train=400 if texture else 200,
             valid=100,
             test=100,

@@ -9,11 +9,14 @@ from typing import ClassVar
 from paper.animation import animation
 from paper.figure4 import figure4
 from paper.figure5 import figure5
+from paper.objects import IMAGES, METHODS, reproduce_objects
+from paper.objects_markdown import objects_table
 from paper.quick import sized_config
 from paper.table1 import reproduce_table1
 from paper.table2 import ROWS, reproduce_table2, train_family
 from paper.table2_cells import tagger_name
 from taggernet.config.run import DataConfig
+from taggernet.config.validate import check_choice
 from taggernet.fileio import make_folder, write_json
 from taggernet.recipes import RECIPES, recipe
 from taggernet.tagger import Tagger
@@ -77,6 +80,32 @@ class Table2(Reproduction):
         print(text)
         curve = " and the curve over labels (labels.pdf, labels.png)" if (results / "labels.png").exists() else ""
         print(f"records, table2.md{curve} are in {results}")
+
+
+@dataclass(frozen=True)
+class Objects(Reproduction):
+    """Tetrominoes and sprites: foreground ARI of Tagger, of Slot Attention, and of what needs no training."""
+
+    rows: tuple[str, ...] = IMAGES
+    """Some of tetrominoes, sprites, sprites-one-colour, sprites-texture."""
+    methods: tuple[str, ...] = METHODS
+    """Some of untrained, tagger, slots; Slot Attention needs the extra 'slots'."""
+    slot_seeds: int = 5
+    """Seeds of Slot Attention."""
+
+    folder: ClassVar[str] = "objects"
+
+    def __call__(self) -> None:
+        results, runs = self.inside(self.results), self.inside(self.runs)
+        for name, given, known in (("rows", self.rows, IMAGES), ("methods", self.methods, METHODS)):
+            for one in given:
+                check_choice(name, one, known)
+        reproduce_objects(
+            results, runs, rows=self.rows, methods=self.methods, seeds=self.seed_count,
+            slot_seeds=min(self.slot_seeds, self.seed_count), quick=self.quick, device=self.device,
+        )  # fmt: skip
+        print(objects_table(results))
+        print(f"records are in {results}")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ over all places.
 
 Departures: the paper does not say whether the softmax layer is normalised; here it is (nets/classifiers.py). Padding is
 what makes Model C's own 32 x 32 end at the stated 6 x 6: one ring everywhere but in the fifth convolution. Images of
-28 x 28 end at 5 x 5. Images have their channels last, which is what the fast kernels want. Stacked seeds are convolved one after the other: the libraries behind torch have fast
-kernels for one model, and slow ones for groups of this many channels.
+28 x 28 end at 5 x 5. Images have their channels last, which is what the fast kernels want. Stacked seeds are convolved
+one after the other: the libraries behind torch have fast kernels for one model, and slow ones for groups of this many
+channels.
 """
 
 from __future__ import annotations

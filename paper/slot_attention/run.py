@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from paper.quick import SIDES
 from paper.slot_attention.model import SlotAutoencoder
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
 from taggernet.config.validate import check_count
@@ -96,7 +97,7 @@ class SlotAttentionRun:
 
 def quick_slots(run: SlotAttentionRun) -> SlotAttentionRun:
     """The same at toy size: seconds, and its metrics mean nothing."""
-    small = {"tetrominoes": 14, "sprites": 16}.get(run.data.name, run.data.size)
+    small = SIDES.get(run.data.name, run.data.size)
     return replace(
         run,
         data=replace(run.data, train=200, valid=40, test=40, size=small, digits="fixture"),
