@@ -89,7 +89,8 @@ def inputs(kind: str, batch: int) -> Any:
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
      ("real", "layer", 0, {"masks": "posterior", "start_patch": 3}),
-     ("real", "layer", 3, {"masks": "posterior-result"}), ("binary", "layer", 0, {"masks": "posterior-result"})],
+     ("real", "layer", 3, {"masks": "posterior-result", "origin": "scene"}),
+     ("binary", "layer", 0, {"masks": "posterior-result"})],
 )  # fmt: skip
 def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[str, Any], exported: Any) -> None:
     model = model_of(kind, norm, classes, **options)
@@ -107,7 +108,7 @@ def test_onnxruntime_agrees(kind: str, norm: str, classes: int, options: dict[st
             np.testing.assert_allclose(more[0], model.predict(x, groups, iterations), rtol=0, atol=1e-4)
 
         rows = model.units.to_model(torch.from_numpy(x))
-        state = model.start(batch, groups, KEY)
+        state = model.start(batch, groups, KEY, seen=rows)
         names = ("x", "z", "fed", "m")
         tensors = (rows, state.z, state.fed, state.m)
         stepped = single.run(None, {name: t.numpy() for name, t in zip(names, tensors, strict=True)})

@@ -65,6 +65,26 @@ def test_a_posterior_result_is_bayes_rule_after_the_papers_loop(config: TaggerCo
     assert not torch.allclose(loop[-1].m, shown[-1].m, atol=1e-2)
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+def test_z_from_the_scene_is_the_plain_model_on_scenes_less_their_median(channels: int) -> None:
+    """A background of any value is grouped alike, and reconstructions have it back."""
+    config = replace(REAL, channels=channels, mean=0.1)
+    plain, model = tagger(config), tagger(replace(config, origin="scene"))
+    x = Key.of(1).normal(7, 2, 3, channels) + 5 * Key.of(2).normal(7, 1, 1, channels)
+    x = x if channels > 1 else x[..., 0]
+    flat = x.reshape(7, 6, channels)
+    median = flat.median(1, keepdim=True).values.expand_as(flat).reshape(x.shape)
+    found, centred = model.group(x, 3, 3), plain.group(x - median, 3, 3)
+    for one, other in zip(found.history, centred.history, strict=True):
+        torch.testing.assert_close(one.m, other.m, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(one.fed, other.fed, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(found.reconstructions, centred.reconstructions + median[:, None], rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="give what the model sees of it, seen="):
+        model.start(2, 3, Key.of(0))
+    with pytest.raises(ValueError, match="origin='scene' is for real values, but kind='binary'"):
+        TaggerConfig((2, 3), origin="scene")
+
+
 def test_of_several_starts_each_input_has_the_one_that_explains_it_best() -> None:
     model, x = tagger(), scenes(40)
     rows, masks = x.flatten(1), Key.of(5).fold("masks")

@@ -11,11 +11,12 @@ side by side then, position by position. ``x`` is (B, N): the step's in the mode
 loop's in the user's own, and so are its reconstructions. ``start`` holds standard normal numbers, whose softmax over K
 are the first masks; its shape decides K. Groups that start alike would stay alike, so a start of zeros is replaced by a
 random one. ``iterations`` is T and may be left out. The step begins with such masks and with z and fed at the data's
-mean. BatchNorm models depend on what shares their batch, here as everywhere, unless their statistics are frozen. The
-step of a frozen model also takes ``iteration``, counted from 1. Where masks start from the scene, a third file turns
-standard normal numbers, for the model's own K, into the loop's ``start``; the step's ``prior`` is that start, times the
-model's tie for each iteration but the first, of models that have a tie. ``result`` are the masks to show where they are
-not those of the loop (masks="posterior-result").
+mean, to which z adds the scene's median for models with origin="scene". BatchNorm models depend on what shares their
+batch, here as everywhere, unless their statistics are frozen. The step of a frozen model also takes ``iteration``,
+counted from 1. Where masks start from the scene, a third file turns standard normal numbers, for the model's own K,
+into the loop's ``start``; the step's ``prior`` is that start, times the model's tie for each iteration but the first,
+of models that have a tie. ``result`` are the masks to show where they are not those of the loop (masks="posterior-
+result").
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from taggernet.config.validate import MAX_ITERATIONS, check_count
 from taggernet.fileio import make_folder, write_durably
 from taggernet.nets.frozen import in_iteration
 from taggernet.tag import State, step
+from taggernet.tag.grouping import scene_median
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger import Tagger
 
@@ -58,7 +60,9 @@ class Step(nn.Module):
         mapping = model.mapping_for_groups(m.shape[1])
         if iteration is not None:
             mapping = in_iteration(mapping, iteration)
-        state = step(mapping, model.likelihood, x, State(z=z, m=m, fed=fed, m_pre=m), model.v, model.variant, prior)
+        variant, before = model.variant, State(z=z, m=m, fed=fed, m_pre=m)
+        origin = scene_median(x, variant.from_scene) if variant.from_scene else None
+        state = step(mapping, model.likelihood, x, before, model.v, variant, prior, origin)
         shares = (model.class_shares(state),) if model.config.classes else ()
         result = (model.as_result(x, state).m,) if _has_result(model) else ()
         return (state.z, state.fed, state.m, *shares, *result)
@@ -226,6 +230,14 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
         constants["loop.one"] = np.array(1, np.int64)
     if config.is_tied:
         constants["loop.tie"] = np.array(config.tie, np.float32)
+    if config.origin == "scene":
+        constants |= {
+            "loop.by_position": np.array([0, config.positions, config.channels], np.int64),
+            "loop.half": np.array([(config.positions - 1) // 2 + 1], np.int64),
+            "loop.middle": np.array([(config.positions - 1) // 2], np.int64),
+            "loop.every_position": np.array([1, config.positions, 1], np.int64),
+            "loop.one_group": np.array([0, 1, config.elements], np.int64),
+        }
     if extra:
         constants |= {"loop.last": np.array(-1, np.int64)}
     around = [
@@ -243,10 +255,11 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
         node("Softmax", ["loop.start"], ["loop.first_m"], axis=1),
         node("Shape", ["start"], ["loop.start_shape"]),
         node("Mul", ["loop.start_shape", "loop.channels"], ["loop.first_shape"]),
-        node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_z"]),
+        node("Expand", ["loop.mean", "loop.first_shape"], ["loop.first_fed"]),
+        *_first_z(node, config.origin == "scene"),
         node(
             "Loop",
-            ["iterations", "loop.always", "loop.first_z", "loop.first_z", "loop.first_m"],
+            ["iterations", "loop.always", "loop.first_z", "loop.first_fed", "loop.first_m"],
             ["loop.last_z", "loop.last_fed", "loop.last_m", *(f"loop.all_{name}" for name in extra)],
             body=body,
         ),
@@ -270,6 +283,20 @@ def _loop(one: Any, model: Tagger, iterations: int) -> Any:
     return onnx.helper.make_model(
         graph, opset_imports=list(one.opset_import), ir_version=one.ir_version, functions=list(one.functions)
     )
+
+
+def _first_z(node: Any, from_scene: bool) -> list[Any]:
+    """Nodes that make the first z out of the first that is fed back: the same, or with the scene's median added."""
+    if not from_scene:
+        return [node("Identity", ["loop.first_fed"], ["loop.first_z"])]
+    return [
+        node("Reshape", ["loop.x_in_units", "loop.by_position"], ["loop.values"]),
+        node("TopK", ["loop.values", "loop.half"], ["loop.lower", "loop.lower_at"], axis=1, largest=0, sorted=1),
+        node("Gather", ["loop.lower", "loop.middle"], ["loop.median"], axis=1),
+        node("Tile", ["loop.median", "loop.every_position"], ["loop.medians"]),
+        node("Reshape", ["loop.medians", "loop.one_group"], ["loop.origin"]),
+        node("Add", ["loop.first_fed", "loop.origin"], ["loop.first_z"]),
+    ]
 
 
 @contextmanager

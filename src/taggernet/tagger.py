@@ -35,7 +35,7 @@ from taggernet.nets.roles import ParameterRole, Roles, inner_roles
 from taggernet.pretrained import locate
 from taggernet.rng import Key
 from taggernet.tag import Grouping, Mapped, Mapping, State, Units, Variant, run, start
-from taggernet.tag.grouping import batches, better_of, join_histories, with_posterior
+from taggernet.tag.grouping import batches, better_of, join_histories, scene_median, with_posterior
 from taggernet.tag.informed import PARTS, Parts
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger_input import checked_rows, has_channels_first
@@ -96,7 +96,8 @@ class Tagger(nn.Module):
     def variant(self) -> Variant:
         """How a step departs from the paper's."""
         config = self.config
-        return Variant(config.masks == "posterior", config.tie if config.is_tied else 0.0)
+        from_scene = config.channels if config.origin == "scene" else 0
+        return Variant(config.masks == "posterior", config.tie if config.is_tied else 0.0, from_scene)
 
     def inputs(self, x: Shaped[Tensor, "*B N"]) -> Float[Tensor, "*B N"]:
         """x in the model's units. Every other method takes the user's; the estimates and x~ are in the model's."""
@@ -109,13 +110,17 @@ class Tagger(nn.Module):
     def start(
         self, batch: int, groups: int, key: Key, first: int | Tensor = 0, seen: Float[Tensor, "*S B N"] | None = None
     ) -> State:
-        """Random masks from this key, z at the data's mean; ``seen`` is x~, for masks that start from the scene."""
+        """Random masks from this key, z at the data's mean; ``seen`` is x~, for a start that knows the scene."""
         config = self.config
         mean = 1 / config.channels if config.kind == "categorical" else config.mean
         every = torch.full((config.elements,), mean, device=key.word.device)
         patches = self.get_buffer("start_patches") if config.start_patch > 1 else None
-        informed = self.informed_start(seen)
-        return start(batch, groups, every, key, first, config.channels, patches, informed)
+        informed, origin = self.informed_start(seen), None
+        if config.origin == "scene":
+            if seen is None:
+                raise ValueError("z starts at the scene's median: give what the model sees of it, seen=...")
+            origin = scene_median(seen, config.channels)
+        return start(batch, groups, every, key, first, config.channels, patches, informed, origin)
 
     def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
         """What makes masks that know the scene out of random numbers; None: they start at random."""

@@ -90,7 +90,7 @@ TOYS = {
     ),
     "colour-result": TaggerConfig(
         shape=(6, 9), channels=3, kind="real", widths=(30, 20), start="places", tie=0.0, masks="posterior-result",
-        v_start=0.3,
+        v_start=0.3, origin="scene",
     ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,

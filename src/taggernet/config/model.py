@@ -40,6 +40,9 @@ class TaggerConfig:
     corruption."""
     mean: float = 0.5
     """Initial value of z: the mean of the data; categorical: always 1 / channels."""
+    origin: Literal["data", "scene"] = "data"
+    """Real: what z is drawn relative to; data: 0, the same for all (the paper); scene: the median of each channel of
+    the scene, for backgrounds that differ from scene to scene."""
     v_start: float = 1 + math.sqrt(2)
     """Real: initial variance of a group; training lowers it, like an annealing schedule."""
     feedback: Literal["logits", "probabilities"] = "logits"
@@ -117,6 +120,8 @@ class TaggerConfig:
         if self.kind == "categorical" and self.channels < 2:
             raise ValueError("kind='categorical' needs a channel for each state, but channels=1: set channels")
         check_number("noise", self.noise, noise)
+        if self.origin == "scene" and self.kind != "real":
+            raise ValueError(f"origin='scene' is for real values, but kind={self.kind!r}: set origin to 'data'")
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         if self.start == "values" and self.kind != "real":
             raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")

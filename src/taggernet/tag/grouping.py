@@ -76,6 +76,8 @@ class Variant(NamedTuple):
     tie: float = 0.0
     """The first masks are a prior of those of every iteration: in full in the first one, this times as much in each one
     after it; 0: they are none."""
+    from_scene: int = 0
+    """The number of channels, where the mapping gives and sees z relative to the scene's median; 0: it does not."""
 
 
 PAPER = Variant()
@@ -94,10 +96,11 @@ def features(
 def step(
     mapping: Mapping, likelihood: Likelihood, x_tilde: Float[Tensor, "*S B N"], state: State, v: Tensor,
     variant: Variant = PAPER, prior: Float[Tensor, "*S B K P"] | None = None,
+    origin: Float[Tensor, "*S B 1 N"] | None = None,
 ) -> State:  # fmt: skip
     """One iteration: the same mapping for every group, then a softmax over the groups in float32 or wider.
 
-    ``prior`` is that of the masks, before its softmax.
+    ``prior`` is that of the masks, before its softmax; ``origin`` what z is relative to.
     """
     batch, groups = state.z.shape[-3:-1]
     mapped = mapping(features(likelihood, x_tilde, state, v).flatten(-3, -2))
@@ -105,16 +108,25 @@ def step(
     m_pre = wide(_by_group(mapped.m_pre, batch, groups))
     if prior is not None:
         m_pre = m_pre + prior
-    z = likelihood.mean(z_pre)
+    z = mean = likelihood.mean(z_pre)
+    if origin is not None:
+        z = mean + origin
     if variant.posterior:
         m_pre = m_pre + likelihood.log_evidence(x_tilde.unsqueeze(-2), z, v)
     return State(
         z=z,
         m=torch.softmax(m_pre, dim=-2),
-        fed=likelihood.fed_back(z_pre, z),
+        fed=likelihood.fed_back(z_pre, mean),
         m_pre=m_pre,
         top=None if mapped.top is None else _by_group(mapped.top, batch, groups),
     )
+
+
+def scene_median(x: Float[Tensor, "*S B N"], channels: int) -> Float[Tensor, "*S B 1 N"]:
+    """The median of each channel over a scene's positions, at every element; of an even number the lower one."""
+    values = torch.unflatten(x, -1, (-1, channels))
+    middle = values.sort(dim=-2).values[..., (values.shape[-2] - 1) // 2, :].unsqueeze(-2)
+    return middle.expand_as(values).flatten(-2).unsqueeze(-2)
 
 
 def with_posterior(likelihood: Likelihood, x: Float[Tensor, "*S B N"], state: State, v: Tensor) -> State:
@@ -139,9 +151,10 @@ def run(
 ) -> Iterator[State]:
     """The states after iterations 1 .. T; ``at(i)`` takes the mapping's place in iteration i."""
     first = state.m_pre
+    origin = scene_median(x_tilde, variant.from_scene) if variant.from_scene else None
     for i in range(1, iterations + 1):
         prior = variant.tie ** (i - 1) * first if variant.tie else None
-        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant, prior)
+        state = step(mapping if at is None else at(i), likelihood, x_tilde, state, v, variant, prior, origin)
         yield state
 
 

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taggernet.rng import Key
+from taggernet.tag.grouping import scene_median
 
 Silence = Literal["zero", "mean", "common"]
 PARTS = 24
@@ -140,9 +141,7 @@ def by_places(
     this unit two ends of an image are twice ``weight`` from each other. No two clusters of like values begin less than
     ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty.
     """
-    values = torch.unflatten(x, -1, (-1, channels))
-    middle = values.sort(dim=-2).values[..., (values.shape[-2] - 1) // 2, :].unsqueeze(-2)
-    difference = values - middle
+    difference = torch.unflatten(x - scene_median(x, channels).squeeze(-2), -1, (-1, channels))
     loudness = difference.square().mean(-1)
     size = loudness.mean(-1, keepdim=True).clamp_min(SMALL**2)
     ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]

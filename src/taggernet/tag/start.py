@@ -31,11 +31,12 @@ def start(
     batch: int, groups: int, mean: Float[Tensor, "*N"], key: Key, first: int | Tensor = 0, channels: int = 1,
     patches: Int[Tensor, " P"] | None = None,
     informed: Callable[[Float[Tensor, "*S B K P"]], Float[Tensor, "*S B K P"]] | None = None,
+    origin: Float[Tensor, "*S B 1 N"] | None = None,
 ) -> State:  # fmt: skip
     """m from a softmax of standard normals, z at the data's mean, which is given for every element.
 
     ``patches`` names for each position the one whose random number it shares (``first_of_patch``); ``informed`` makes
-    masks that know the scene out of the random numbers.
+    masks that know the scene out of the random numbers; ``origin`` is what z is relative to.
     """
     elements = mean.shape[-1]
     positions = elements // channels
@@ -45,5 +46,5 @@ def start(
     if informed is not None:
         m_pre = informed(m_pre)
     m = torch.softmax(m_pre, dim=-2)
-    z = mean.to(m_pre.dtype).expand(*m_pre.shape[:-1], elements)
-    return State(z=z, m=m, fed=z, m_pre=m_pre)
+    fed = mean.to(m_pre.dtype).expand(*m_pre.shape[:-1], elements)
+    return State(z=fed if origin is None else fed + origin, m=m, fed=fed, m_pre=m_pre)

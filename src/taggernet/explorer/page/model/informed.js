@@ -102,7 +102,7 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
  */
 export function byPlaces(x, random, channels, [height, width], weight, apart) {
   const positions = height * width, features = new Float32Array(positions * (channels + 2))
-  const middle = Array.from({ length: channels }, (_, c) => x.filter((_, at) => at % channels === c).sort()[Math.floor((positions - 1) / 2)])
+  const middle = medians(x, channels)
   const difference = x.map((value, at) => value - middle[at % channels]), loudness = loudnessOf(difference, channels)
   const size = Math.max(loudness.reduce((sum, value) => sum + value, 0) / positions, SMALL ** 2)
   const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? weight * ((2 * at) / (length - 1) - 1) : -weight)
@@ -113,6 +113,12 @@ export function byPlaces(x, random, channels, [height, width], weight, apart) {
     features[first + channels + 1] = place(p % width, width)
   }
   return besideSilence(features, loudness, LOUD ** 2 * size, random, 2 * weight * apart)
+}
+
+/** The median of each channel, of an even number the lower one. @param {Float32Array} x @param {number} channels */
+export function medians(x, channels) {
+  const middle = Math.floor((x.length / channels - 1) / 2)
+  return Array.from({ length: channels }, (_, c) => x.filter((_, at) => at % channels === c).sort()[middle])
 }
 
 /** The mean square of each position. @param {Float32Array} difference @param {number} channels */

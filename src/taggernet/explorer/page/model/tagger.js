@@ -13,7 +13,7 @@
  */
 import { readCard, tensorShapes } from './card.js'
 import { asMatrix, convMapping } from './conv.js'
-import { byParts, byPlaces, byValue, inOrderOf, partsOf } from './informed.js'
+import { byParts, byPlaces, byValue, inOrderOf, medians, partsOf } from './informed.js'
 import { ladderMapping } from './ladder.js'
 import { layersOf } from './layers.js'
 import { likelihoodFor, softmaxOverGroups } from './likelihood.js'
@@ -107,8 +107,15 @@ export class Tagger {
    * @returns {State}
    */
   start(groups, seed, x) {
-    const { random, z } = this.draw(groups, seed), mPre = this.informed(x, random)
-    return { groups, z, m: softmaxOverGroups(mPre, groups), fed: z, mPre, top: null }
+    const { random, z: fed } = this.draw(groups, seed), mPre = this.informed(x, random)
+    return { groups, z: this.fromOrigin(fed, x), m: softmaxOverGroups(mPre, groups), fed, mPre, top: null }
+  }
+
+  /** z out of what is relative to the scene's median, or to nothing. @param {Float32Array} z @param {Float32Array} x */
+  fromOrigin(z, x) {
+    if (this.config.origin !== 'scene') return z
+    const { channels } = this.config, median = medians(x, channels)
+    return z.map((value, at) => value + median[at % channels])
   }
 
   /** What is random in a start, and its z. @param {number} groups @param {number} seed */
@@ -163,10 +170,10 @@ export class Tagger {
       }
     }
     const { zPre, mPre: mapped, top } = this.mapping(features, groups, iteration)
-    const z = this.likelihood.mean(zPre)
+    const mean = this.likelihood.mean(zPre), z = this.fromOrigin(mean, x)
     const evidence = this.config.masks === 'posterior' ? this.likelihood.logEvidence(x, z) : null
     const mPre = prior || evidence ? mapped.map((value, at) => value + (prior?.[at] ?? 0) + (evidence?.[at] ?? 0)) : mapped
-    const found = { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, z), mPre, top }
+    const found = { groups, z, m: softmaxOverGroups(mPre, groups), fed: this.likelihood.fedBack(zPre, mean), mPre, top }
     return this.config.masks === 'posterior-result' ? this.asResult(x, found) : found
   }
 
