@@ -217,7 +217,7 @@ def texture_mnist_2_compact_labels_50k() -> Config:
 
 
 def tetrominoes() -> Config:
-    """Three coloured tetrominoes on 35 x 35, with convolutions and a narrow code."""
+    """Three coloured tetrominoes on 35 x 35, with convolutions and a narrow code; masks start from places."""
     return Config(
         recipe="tetrominoes",
         model=TaggerConfig(
@@ -227,23 +227,28 @@ def tetrominoes() -> Config:
             lateral=False,
             top="relu",
             norm="layer",
-            noise=0.2,
+            noise=0.05,
             mean=0.122,
             channels=3,
             mapping="conv",
             conv_channels=(32, 48, 64, 64),
+            decoder="broadcast",
+            start="places",
+            start_apart=0.4,
+            tie=0.0,
+            masks="posterior-result",
         ),
         data=DataConfig(name="tetrominoes", mode="fresh", train=1000, valid=1000, test=10_000, objects=3, size=35),
-        optimiser=OptimiserConfig(lr=1e-3, batch=32, updates=50_000, schedule="cosine", warmup=500, clip=1.0),
+        optimiser=OptimiserConfig(lr=2e-3, batch=32, updates=50_000, schedule="cosine", warmup=500, clip=1.0),
         runtime=RuntimeConfig(evaluate_every=5_000, evaluate_scenes=200, checkpoint_every=5_000),
         groups=4,
         test_groups=4,
-        discount=0.3,
+        test_starts=8,
     )
 
 
 def sprites() -> Config:
-    """Two to five coloured sprites over one another on 64 x 64, with convolutions and a narrow code."""
+    """Two to five coloured sprites over one another on 64 x 64: the same, and z relative to the scene's background."""
     base = tetrominoes()
     return replace(
         base,
@@ -253,11 +258,12 @@ def sprites() -> Config:
             shape=(64, 64),
             kind="real",
             widths=(256, 24),
-            noise=0.1,
-            mean=0.5,
-            v_start=0.02,
+            mean=0.0,
+            origin="scene",
+            v_start=0.1,
             conv_channels=(48, 64, 64, 64),
             patch=2,
+            start_apart=0.35,
         ),
         data=replace(base.data, name="sprites", objects=5, min_objects=2, size=64),
         groups=6,
@@ -266,14 +272,19 @@ def sprites() -> Config:
 
 
 def sprites_one_colour() -> Config:
-    """The same with one colour for all sprites of a scene, so that colour does not tell them apart."""
+    """The same with one colour for all sprites of a scene, so that places alone tell them apart."""
     base = sprites()
-    return replace(base, recipe="sprites-one-colour", data=replace(base.data, variant="one-colour"))
+    return replace(
+        base,
+        recipe="sprites-one-colour",
+        model=replace(base.model, place_weight=20.0),
+        data=replace(base.data, variant="one-colour"),
+    )
 
 
 def sprites_texture() -> Config:
     """The same with a grey texture for each sprite in place of a colour."""
-    base = sprites()
+    base = sprites_one_colour()
     return replace(base, recipe="sprites-texture", data=replace(base.data, variant="texture"))
 
 

@@ -22,13 +22,15 @@ from taggernet.training.sources import Part
 def runs() -> dict[str, Config]:
     """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
     shapes, sprites = shrunk("shapes-any"), shrunk("sprites")
-    departures: dict[str, Any] = {"masks": "posterior", "start_patch": 4, "decoder": "broadcast"}
+    departures: dict[str, Any] = {
+        "masks": "posterior", "start_patch": 4, "decoder": "mirror", "start": "random", "start_apart": 0.0
+    }  # fmt: skip
     return {
         "attention between groups": replace(shapes, model=replace(shapes.model, group_attention=4), seeds=2),
         "classes on top": shrunk("texture-mnist-2-labels-1k"),
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
-        "starts from values": replace(sprites, model=replace(sprites.model, start="values", tie=0.5)),
+        "starts from values": replace(sprites, model=replace(sprites.model, start="values", start_apart=0.0, tie=0.5)),
         "starts from parts": replace(shapes, model=replace(shapes.model, start="parts"), seeds=2),
         "starts from places": replace(shapes, model=replace(shapes.model, start="places", start_apart=0.3), seeds=2),
     }

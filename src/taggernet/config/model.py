@@ -39,7 +39,7 @@ class TaggerConfig:
     """Probability of a flipped bit (binary) or of another state (categorical), or standard deviation (real), of the
     corruption."""
     mean: float = 0.5
-    """Initial value of z: the mean of the data; categorical: always 1 / channels."""
+    """Initial value of z, relative to its origin: the mean of the data; categorical: always 1 / channels."""
     origin: Literal["data", "scene"] = "data"
     """Real: what z is drawn relative to; data: 0, the same for all (the paper); scene: the median of each channel of
     the scene, for backgrounds that differ from scene to scene."""
