@@ -134,7 +134,9 @@ def test_a_model_copied_out_of_its_run_is_known_by_its_recipe(
 def test_what_the_page_cannot_draw_are_scenes_of_the_run(tmp_path: Path) -> None:
     """Sprites with textures, and pictures whose elements are shuffled."""
     config = tn.recipe("sprites-texture")
-    model = replace(config.model, shape=(16, 16), conv_channels=(4, 6), widths=(8, 4), mapping="ladder")
+    model = replace(
+        config.model, shape=(16, 16), conv_channels=(4, 6), widths=(8, 4), mapping="ladder", decoder="mirror"
+    )
     for permuted in (False, True):
         source = replace(config.data, size=16, valid=7, permuted=permuted)
         folder = Tagger(model).save(tmp_path / str(permuted) / "seed-0")
