@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paper.markdown import DASH, links, mean_sd, table
-from paper.objects import IMAGES, read, seconds_per_seed, seed_scores
+from paper.objects import ROWS, read, seconds_per_seed, seed_scores
 from paper.published import OBJECTS
 
 HEAD = ("data", "values alone", "first masks alone", "Tagger", "Slot Attention, trained here", "published")
@@ -13,7 +13,7 @@ HEAD = ("data", "values alone", "first masks alone", "Tagger", "Slot Attention, 
 
 def objects_table(results: Path, root: str | None = None) -> str:
     """Foreground ARI on test scenes; ``root`` leads from the page to the repository and adds links."""
-    rows = [_row(name, results, root) for name in IMAGES if (results / f"untrained-{name}.json").exists()]
+    rows = [_row(name, results, root) for name in ROWS if (results / f"untrained-{name}.json").exists()]
     return "\n".join(table("", HEAD, rows))
 
 

@@ -9,7 +9,8 @@ from typing import ClassVar
 from paper.animation import animation
 from paper.figure4 import figure4
 from paper.figure5 import figure5
-from paper.objects import IMAGES, METHODS, reproduce_objects
+from paper.objects import METHODS, reproduce_objects
+from paper.objects import ROWS as OBJECT_ROWS
 from paper.objects_markdown import objects_table
 from paper.quick import sized_config
 from paper.table1 import reproduce_table1
@@ -86,8 +87,8 @@ class Table2(Reproduction):
 class Objects(Reproduction):
     """Tetrominoes and sprites: foreground ARI of Tagger, of Slot Attention, and of what needs no training."""
 
-    rows: tuple[str, ...] = IMAGES
-    """Some of tetrominoes, sprites, sprites-one-colour, sprites-texture."""
+    rows: tuple[str, ...] = OBJECT_ROWS
+    """Some of tetrominoes, sprites, sprites-one-colour, sprites-texture, sprites-ladder, sprites-ladder-permuted."""
     methods: tuple[str, ...] = METHODS
     """Some of untrained, tagger, slots; Slot Attention needs the extra 'slots'."""
     slot_seeds: int = 5
@@ -97,7 +98,7 @@ class Objects(Reproduction):
 
     def __call__(self) -> None:
         results, runs = self.inside(self.results), self.inside(self.runs)
-        for name, given, known in (("rows", self.rows, IMAGES), ("methods", self.methods, METHODS)):
+        for name, given, known in (("rows", self.rows, OBJECT_ROWS), ("methods", self.methods, METHODS)):
             for one in given:
                 check_choice(name, one, known)
         reproduce_objects(

@@ -288,6 +288,40 @@ def sprites_texture() -> Config:
     return replace(base, recipe="sprites-texture", data=replace(base.data, variant="texture"))
 
 
+def sprites_ladder() -> Config:
+    """Coloured sprites on 16 x 16 with the Ladder, which knows nothing of neighbours; masks start from values."""
+    base = sprites()
+    return replace(
+        base,
+        recipe="sprites-ladder",
+        model=TaggerConfig(
+            shape=(16, 16),
+            kind="real",
+            widths=(224, 112, 56),
+            noise=0.3,
+            mean=0.0,
+            v_start=1.0,
+            offset=0.5,
+            scale=0.25,
+            channels=3,
+            start="values",
+        ),
+        data=replace(base.data, size=16),
+        optimiser=OptimiserConfig(
+            lr=5e-3, batch=50, updates=1_500, schedule="cosine", warmup=50, clip=1.0, v_rate=10.0
+        ),
+        runtime=replace(base.runtime, evaluate_every=500, checkpoint_every=500),
+        discount=0.3,
+        test_starts=4,
+    )
+
+
+def sprites_ladder_permuted() -> Config:
+    """The same with all positions shuffled by one fixed permutation: no image is left."""
+    base = sprites_ladder()
+    return replace(base, recipe="sprites-ladder-permuted", data=replace(base.data, permuted=True))
+
+
 _ALL: tuple[Callable[[], Config], ...] = (
     shapes,
     shapes_layernorm,
@@ -312,6 +346,8 @@ _ALL: tuple[Callable[[], Config], ...] = (
     sprites,
     sprites_one_colour,
     sprites_texture,
+    sprites_ladder,
+    sprites_ladder_permuted,
 )
 RECIPES: dict[str, Callable[[], Config]] = {make().recipe: make for make in _ALL}
 

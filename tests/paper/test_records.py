@@ -15,7 +15,7 @@ from taggernet.fileio import read_json
 from taggernet.recipes import RECIPES
 
 RESULTS = Path(__file__).parents[2] / "results"
-RECORDS = sorted(path for table in ("table1", "table2") for path in (RESULTS / table).glob("*.json"))
+RECORDS = sorted(path for table in ("table1", "table2", "objects") for path in (RESULTS / table).glob("*.json"))
 CONFIGS = {name: make() for name, make in RECIPES.items()}
 CONFIGS |= {config.recipe: config for first, seconds in chosen_families(ROWS) for config in (first, *seconds)}
 TAGGERS = [path for path in RECORDS if path.stem in CONFIGS]
