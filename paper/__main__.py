@@ -21,7 +21,7 @@ from paper.probes import Probes
 from paper.quick import sized_config
 from paper.rc import RCRun, run_rc
 from paper.removal import removal
-from paper.reproduce import Figure4, Figure5, Objects, Table1, Table2
+from paper.reproduce import Figure4, Figure5, Objects, Race, Table1, Table2
 from paper.shipping import Ship
 from taggernet.config.run import Config
 from taggernet.data import shapes
@@ -295,6 +295,7 @@ COMMANDS: dict[str, Any] = {
     "table1": Table1,
     "table2": Table2,
     "objects": Objects,
+    "race": Race,
     "figure4": Figure4,
     "figure5": Figure5,
     "baseline": Baseline,

@@ -209,7 +209,7 @@ class Training(UpdateLoop):
 
     def evaluate(self) -> float:
         found = self.score(self.valid)
-        self.curve[-1]["valid"] = found
+        self.curve[-1] |= {"valid": found, "seconds_trained": self.seconds_trained}
         return found["ari"]
 
     @torch.no_grad()

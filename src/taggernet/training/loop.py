@@ -250,7 +250,7 @@ class _Training(UpdateLoop):
             iterations=config.test_iterations, batch=config.evaluation_batch, starts=config.test_starts,
         ).metrics()  # fmt: skip
         curves = {f"valid {name}": [values[-1] for values in of_seeds] for name, of_seeds in metrics.items()}
-        record: dict[str, Any] = {"valid": metrics}
+        record: dict[str, Any] = {"valid": metrics, "seconds_trained": self.seconds_trained}
         if self.reports:
             self.report = self._grouping_report()
             found = record["grouping"] = numbers(self.report)

@@ -105,6 +105,11 @@ class UpdateLoop:
     def finished(self) -> bool:
         return self.done_early or self.step >= self.optimiser.updates
 
+    @property
+    def seconds_trained(self) -> float:
+        """Spent on compiling and updates so far, since this call began."""
+        return self.spent.seconds["compiling"] + self.spent.seconds["updates"]
+
     def run_updates(self) -> float:
         """Update to the end, or until an interruption; returns the seconds it took."""
         runtime, total = self.runtime, self.optimiser.updates

@@ -52,6 +52,20 @@ def test_channels_and_positions_are_laid_out_as_in_the_input(model: SlotAutoenco
     torch.testing.assert_close(images, expected.expand(B, 4, P, C))
 
 
+def test_the_first_convolution_is_that_of_slots_laid_out_over_the_image(model: SlotAutoencoder) -> None:
+    """With its gradients, borders included."""
+    slots = torch.randn(6, 16, requires_grad=True)
+    weights = [slots, *model.decoder[0].parameters(), *model.decoder_position.parameters()]
+    laid_out = slots[:, :, None, None].expand(-1, -1, *SHAPE)
+    expected, found = model.decoder[0](model.decoder_position(laid_out)), model._first_drawn(slots)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    random = torch.randn_like(found)
+    for ours, theirs in zip(
+        *(torch.autograd.grad((of * random).sum(), weights) for of in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
+
+
 def test_the_encoder_reads_positions_in_their_order(model: SlotAutoencoder) -> None:
     """The first convolution, of 5 x 5, sees an element up to two positions away."""
     x = torch.zeros(1, P * C)
