@@ -26,7 +26,7 @@ from taggernet.training.log import environment
 from taggernet.training.run_dir import read_config
 from taggernet.viz.terminal import show
 
-LIMITS = {"shapes": 8, "texture-mnist-2": 14}
+LIMITS = {"shapes": 8, "texture-mnist-2": 16, "sprites": 12}
 """The most a shipped model may weigh, in MB (10^6 bytes)."""
 VERSIONS = ("taggernet", "commit", "python", "torch", "numpy")
 
@@ -131,6 +131,7 @@ def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
         groups=config.test_groups,
         iterations=config.test_iterations,
         batch=config.evaluation_batch,
+        starts=config.test_starts,
     ).metrics()
     show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
     return {
@@ -138,6 +139,7 @@ def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
         "groups": config.test_groups,
         "iterations": config.test_iterations,
         "batch": config.evaluation_batch,
+        "starts": config.test_starts,
         "weights": "float16",
         "figures": {name: [round(value, 5) for value in values[0]] for name, values in metrics.items()},
     }

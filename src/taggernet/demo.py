@@ -64,11 +64,11 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     lacking = [field for field in ("data", "test") if not isinstance(card.get(field), dict)]
     if lacking:
         raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper ship")
-    groups, iterations = card["test"]["groups"], card["test"]["iterations"]
+    groups, iterations, starts = card["test"]["groups"], card["test"]["iterations"], card["test"].get("starts", 1)
     scenes, source = held_out(card["data"], count)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
         metrics = evaluate_weights(
-            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH
+            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH, starts=starts
         ).metrics()
     seconds = time.perf_counter() - begun
     wanted = [metric for metric in SHOWN if metric in metrics]
@@ -77,7 +77,7 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     )
     print(f"grouped in {seconds:.1f} s; {promise(card)}")
     together = BATCH if model.config.sees_the_batch else DRAWN
-    grouping = model.group(scenes.x[:together], groups, iterations, batch_size=BATCH)
+    grouping = model.group(scenes.x[:together], groups, iterations, batch_size=BATCH, starts=starts)
     return _draw(scenes[:DRAWN], grouping, out / name)
 
 
