@@ -216,6 +216,29 @@ def texture_mnist_2_compact_labels_50k() -> Config:
     )
 
 
+def texture_mnist_2_small() -> Config:
+    """A third of the paper's width, on fresh scenes of its data: phase 1 of a model that is small enough to ship."""
+    base = texture_mnist(2)
+    return replace(
+        base,
+        recipe="texture-mnist-2-small",
+        model=replace(base.model, widths=(1000, 500, 250), ratio_variance="v+sigma2"),
+        data=replace(base.data, mode="fresh"),
+        optimiser=OptimiserConfig(lr=4e-3, updates=50_000, schedule="cosine", warmup=500, v_rate=3.0),
+    )
+
+
+def texture_mnist_2_small_labels_50k() -> Config:
+    """The same, phase 2 with all labels and a mask reader."""
+    first, config = texture_mnist_2_small(), texture_mnist_best(2, 50_000)
+    return replace(
+        config,
+        recipe="texture-mnist-2-small-labels-50k",
+        model=replace(config.model, widths=first.model.widths, ratio_variance="v+sigma2", class_widths=(1000, 500)),
+        optimiser=replace(config.optimiser, v_rate=3.0),
+    )
+
+
 def tetrominoes() -> Config:
     """Three coloured tetrominoes on 35 x 35, with convolutions and a narrow code; masks start from places."""
     return Config(
@@ -342,6 +365,8 @@ _ALL: tuple[Callable[[], Config], ...] = (
     texture_mnist_2_either,
     texture_mnist_2_compact,
     texture_mnist_2_compact_labels_50k,
+    texture_mnist_2_small,
+    texture_mnist_2_small_labels_50k,
     tetrominoes,
     sprites,
     sprites_one_colour,
