@@ -9,7 +9,7 @@ from paper.markdown import links, mean_sd, table
 from paper.records import Record
 from taggernet.fileio import read_json
 
-RECIPES = "src/taggernet/recipes.py"
+RECIPES = "src/taggernet/recipes"
 
 
 def any_number_table(folder: Path, root: str = "") -> str:

@@ -26,7 +26,7 @@ def _row(name: str, results: Path, root: str | None) -> list[str]:
     files = {"record": name, "untrained": f"untrained-{name}", "slots": f"slots-{name}"}
     paths = {word: f"results/objects/{file}.json" for word, file in files.items() if read(results, file) is not None}
     return [
-        name + ("" if root is None else links("src/taggernet/recipes.py", paths, root)),
+        name + ("" if root is None else links("src/taggernet/recipes/objects.py", paths, root)),
         *alone,
         *trained,
         published,

@@ -92,7 +92,7 @@ def _methods(records: dict[str, Record], rc: Path, limit: Record, linked: Linked
             rows.append([title + linked("paper/rc/run.py", "rc"), *_method(final, TABLE_1B["rc"])])
     for name, record in records.items():
         final = {metric: last_iteration(record, metric) for metric in record["test"]}
-        title = TITLES[name] + linked("src/taggernet/recipes.py", name)
+        title = TITLES[name] + linked("src/taggernet/recipes/shapes.py", name)
         rows.append([title, *_method(final, TABLE_1B.get(name))])
     if rows and limit:
         cost, ami = (f"{limit[name]['mean']:.4f} ± {limit[name]['standard_error']:.4f}" for name in ("cost", "ami"))

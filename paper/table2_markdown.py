@@ -165,7 +165,8 @@ def _methods(digits: int) -> list[tuple[str, str, list[str]]]:
     ]
     taggers = [variant for variant in TITLES if variant in ("", *VARIANTS)]
     return found + [
-        (TITLES[v], "src/taggernet/recipes.py", [tagger_name(digits, n, v) for n in TABLE_LABELS]) for v in taggers
+        (TITLES[v], "src/taggernet/recipes/texture_mnist.py", [tagger_name(digits, n, v) for n in TABLE_LABELS])
+        for v in taggers
     ]
 
 

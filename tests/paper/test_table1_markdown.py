@@ -40,7 +40,7 @@ def test_medians_stand_beside_the_papers(tmp_path: Path) -> None:
     assert "0.81 % of the test scenes have two shapes exactly on top of each other." in text
     assert "](" not in text
     linked = table1(tmp_path, "..")
-    assert "([recipe](../src/taggernet/recipes.py), [record](../results/table1/shapes.json))" in linked
+    assert "([recipe](../src/taggernet/recipes/shapes.py), [record](../results/table1/shapes.json))" in linked
     assert "([recipe](../paper/rc/run.py), [record](../results/table1/rc.json))" in linked
 
 

@@ -86,7 +86,9 @@ def test_the_papers_tagger_stands_beside_its_own_method() -> None:
 
 def test_a_row_of_the_paper_without_records_has_dashes(tmp_path: Path) -> None:
     row = line(main_table(tmp_path, ".."), "TextureMNIST1", "FC Tagger")
-    assert row.endswith("([recipe](../src/taggernet/recipes.py)) | 4.0 ± 0.3 | - | - | - | 10.5 ± 0.9 | - | - | - |")
+    assert row.endswith(
+        "([recipe](../src/taggernet/recipes/texture_mnist.py)) | 4.0 ± 0.3 | - | - | - | 10.5 ± 0.9 | - | - | - |"
+    )
 
 
 def test_baselines_on_fresh_compositions_have_rows_of_their_own(tmp_path: Path) -> None:
