@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from page_toys import TOYS, Site, Visit, toy_inputs
+
+from taggernet.tagger import Tagger
 
 SENTENCES = {
     "shapes": "every pixel is dealt to the groups at random",
@@ -62,8 +65,25 @@ def test_the_page_says_what_the_masks_start_from(name: str, new_visit: Visit) ->
         assert "multiplied with the one at the start" in page.locator("#inside-about").inner_text()
 
 
+SEEN = """async () => { const { asFed } = await import('./model/tagger.js')
+  const last = explorer.session.history.at(-1)
+  return [...asFed(last).m] }"""
+
+
+def test_the_inside_shows_the_masks_of_the_loop_where_results_are_others(visit: Visit, site: Site) -> None:
+    page, model = visit("colour-result", "scene=2"), site.toys["colour-result"]
+    plain = Tagger(replace(model.config, masks="mapping"))
+    plain.load_state_dict(model.state_dict())
+    x = toy_inputs(TOYS["colour-result"], 5)[2][None]
+    of_loop, shown = plain.eval().group(x, 3, 4).history[-1].m, model.group(x, 3, 4).history[-1].m
+    assert (of_loop - shown).abs().max() > 0.05
+    assert np.abs(np.array(page.evaluate(SEEN)) - of_loop.numpy().ravel()).max() < 1e-3
+    assert np.abs(np.array(page.evaluate(MASKS, 4)) - shown.numpy().ravel()).max() < 1e-3
+    assert "The other views show m times how well z explains the scene." in page.locator("#inside-about").inner_text()
+
+
 EXCHANGE = """() => { const last = explorer.session.history.at(-1)
-  for (const part of new Set([last.z, last.fed, last.m, last.mPre])) {  // z may be fed back as it is
+  for (const part of new Set([last.z, last.fed, last.m, last.mPre, last.fedM ?? last.m])) {  // z may be fed back as it is
     const size = part.length / last.groups, first = part.slice(0, size)
     part.copyWithin(0, size)
     part.set(first, part.length - size)

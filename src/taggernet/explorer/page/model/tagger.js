@@ -211,6 +211,9 @@ function inPatches(mPre, { shape: [height, width], start_patch: side }) {
   })
 }
 
+/** The state with the masks that the network sees, where others are shown. @param {State} state @returns {State} */
+export const asFed = (state) => (state.fedM ? { ...state, m: state.fedM } : state)
+
 /** The state with some groups taken away: the others fill in what they hid. @param {State} state @param {Set<number>} groups */
 export function without(state, groups) {
   if (!groups.size) return state

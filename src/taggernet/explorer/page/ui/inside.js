@@ -1,4 +1,5 @@
 /** One iteration from the inside: what goes into the mapping, group by group, and what comes out. */
+import { asFed } from '../model/tagger.js'
 import { byId, dot, make, say } from './dom.js'
 import { paint } from './pictures.js'
 
@@ -6,6 +7,12 @@ const COLUMNS = [
   ['z', 'what it expects'], ['m', 'where it is'], ['δz', 'how z should change'], ['L(m)', 'who explains it best'],
   ['z', 'its new guess'], ['m', 'its new place'],
 ]
+
+/** What is said of masks that are not the network's own. @type {Record<string, string | undefined>} */
+const POSTERIOR = {
+  posterior: ' The new m is multiplied with how well the new z explains the scene.',
+  'posterior-result': ' The other views show m times how well z explains the scene.',
+}
 
 export class Inside {
   /** @param {import('./session.js').Session} session */
@@ -42,13 +49,13 @@ export class Inside {
     if (!after) return
     say(this.about, `${session.live ? 'The last frame' : `Iteration ${to} of ${history.length - 1}`}: the same network looks at each group${tagger.config.group_attention ? ', and the groups talk to one another' : ' on its own'}. It sees four pictures of it, and answers with a better z and m. ` +
       `${tagger.config.channels === 1 ? 'δz says where z should rise (orange) or fall (blue)' : 'δz says towards which colour z should go (grey: stay)'}; L(m) says how well this group explains each pixel, compared with the others.` +
-      (tagger.tied ? ` The new m is multiplied with the one at the start${tagger.config.tie < 1 ? ', less and less from one iteration to the next' : ''}.` : ''))
+      (tagger.tied ? ` The new m is multiplied with the one at the start${tagger.config.tie < 1 ? ', less and less from one iteration to the next' : ''}.` : '') + (POSTERIOR[tagger.config.masks] ?? ''))
     const { deltaZ, ratio } = tagger.evidence(tagger.inputs(session.seen), before)
     const most = deltaZ.reduce((high, value) => Math.max(high, Math.abs(value)), 0)
     this.rows.forEach((canvases, k) => {
       const pictures = [
-        painter.z(before, k), painter.m(before, k), painter.signed(deltaZ, view.k, k, most), painter.share(ratio, view.k, k),
-        painter.z(after, k), painter.m(after, k),
+        painter.z(before, k), painter.m(asFed(before), k), painter.signed(deltaZ, view.k, k, most), painter.share(ratio, view.k, k),
+        painter.z(after, k), painter.m(asFed(after), k),
       ]
       canvases.forEach((canvas, i) => paint(canvas, pictures[i], world.height, world.width))
     })
