@@ -69,7 +69,7 @@ def sprites_one_colour() -> Config:
     return replace(
         base,
         recipe="sprites-one-colour",
-        model=replace(base.model, place_weight=20.0),
+        model=replace(base.model, place_weight=20.0, start_apart=0.3),
         data=replace(base.data, variant="one-colour"),
     )
 
@@ -77,7 +77,12 @@ def sprites_one_colour() -> Config:
 def sprites_texture() -> Config:
     """The same with a grey texture for each sprite in place of a colour."""
     base = sprites_one_colour()
-    return replace(base, recipe="sprites-texture", data=replace(base.data, variant="texture"))
+    return replace(
+        base,
+        recipe="sprites-texture",
+        model=replace(base.model, start_apart=0.35),
+        data=replace(base.data, variant="texture"),
+    )
 
 
 def sprites_ladder() -> Config:
