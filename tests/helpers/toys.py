@@ -57,7 +57,9 @@ def quiet(**changes: Any) -> RuntimeConfig:
 def records(run: Path) -> list[dict[str, Any]]:
     """metrics.jsonl without its times; a torn line fails here."""
     found = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in record.items() if name != "time"} for record in found]
+    return [
+        {name: value for name, value in record.items() if name not in ("time", "seconds_trained")} for record in found
+    ]
 
 
 # --- recipes at toy size ------------------------------------------------------------------------------------------

@@ -75,12 +75,12 @@ def sprites_one_colour() -> Config:
 
 
 def sprites_texture() -> Config:
-    """The same with a grey texture for each sprite in place of a colour."""
+    """The same with a grey texture for each sprite in place of a colour; z is too smooth for it to tell who owns what."""
     base = sprites_one_colour()
     return replace(
         base,
         recipe="sprites-texture",
-        model=replace(base.model, start_apart=0.35),
+        model=replace(base.model, start_apart=0.35, tie=1.0, masks="mapping"),
         data=replace(base.data, variant="texture"),
     )
 
