@@ -75,7 +75,7 @@ def sprites_one_colour() -> Config:
 
 
 def sprites_texture() -> Config:
-    """The same with a grey texture for each sprite in place of a colour; z is too smooth for it to tell who owns what."""
+    """The same with a grey texture for each sprite; z is too smooth for it to tell who owns what."""
     base = sprites_one_colour()
     return replace(
         base,
