@@ -126,9 +126,8 @@ def by_parts(
     share = share + torch.einsum("...bpc,...rpc->...bpr", 1 - is_above, below)
     share = share * _weights(apart, parts.shapes).unsqueeze(-2)
     share = share / share.sum(-1, keepdim=True).clamp_min(SMALL)
-    reach = parts.quiet[..., 1:, :1].clamp_min(SMALL**2).squeeze(-2)
-    features = share @ parts.together.unsqueeze(-3)
-    return _beside_silence(features, difference.square().mean(-1), reach.unsqueeze(-2), random)
+    features, reach = share @ parts.together.unsqueeze(-3), parts.quiet[..., 1:, :1].clamp_min(SMALL**2)
+    return _beside_silence(features, difference.square().mean(-1), reach, random)
 
 
 def by_places(
@@ -176,7 +175,7 @@ def clusters(
     another.
     """
     chance = -torch.log(-torch.log(torch.special.ndtr(random).clamp(SMALL, 1 - SMALL)))  # Gumbel: the largest is a draw
-    log_weight, lengths = torch.log(weight.clamp_min(SMALL**2)), features.square().sum(-1).unsqueeze(-2)
+    lengths = features.square().sum(-1).unsqueeze(-2)
 
     def distances(centres: Float[Tensor, "*S B Q F"], left_out: Float[Tensor, "*S B Q 1"]) -> Tensor:
         along = centres @ features.mT
@@ -186,17 +185,18 @@ def clusters(
         chosen = score.argmax(-1)[..., None, None] == torch.arange(score.shape[-1], device=score.device)
         return chosen.to(features.dtype) @ features  # ONNX keeps the batch free in this form of a look-up
 
-    centres = drawn(log_weight + chance[..., 0, :])
+    centres = drawn(torch.log(weight.clamp_min(SMALL**2)) + chance[..., 0, :])
     left_out = torch.zeros_like(centres[..., :1])
     """FAR for each centre that is left out."""
     for k in range(1, random.shape[-2]):
         nearest = distances(centres, left_out).amin(-2)
         free = weight * (nearest >= apart**2)
-        log_free = log_weight if not apart else torch.log(free.clamp_min(SMALL**2))
-        further = drawn(log_free + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :])
+        further = drawn(
+            torch.log(free.clamp_min(SMALL**2)) + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :]
+        )
         centres = torch.cat([centres, further], dim=-2)
-        none = FAR * (free.amax(-1) <= SMALL**2).to(features.dtype) if apart else torch.zeros_like(left_out[..., 0, 0])
-        left_out = torch.cat([left_out, none[..., None, None]], dim=-2)
+        none_free = (free.amax(-1) <= SMALL**2).to(features.dtype)[..., None, None]
+        left_out = torch.cat([left_out, FAR * none_free], dim=-2)
     for _ in range(MOVES):
         found = distances(centres, left_out)
         own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU

@@ -177,8 +177,8 @@ export function clusters(features, weight, random, apart = 0) {
   }
 
   for (let k = 0; k < groups; k++) {
-    const free = k && apart ? weight.map((value, p) => (nearest[p] >= apart ** 2 ? value : 0)) : weight
-    if (k && apart && Math.max(...free) <= SMALL ** 2) leftOut.add(k)
+    const free = k ? weight.map((value, p) => (nearest[p] >= apart ** 2 ? value : 0)) : weight
+    if (k && Math.max(...free) <= SMALL ** 2) leftOut.add(k)
     const chosen = drawn(free, nearest, random.subarray(k * positions, (k + 1) * positions))
     centres.set(features.subarray(chosen * width, (chosen + 1) * width), k * width)
     measure(k)
