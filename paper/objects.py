@@ -8,17 +8,17 @@ slots-NAME.json       Slot Attention
 from __future__ import annotations
 
 import statistics
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from sklearn.cluster import KMeans
 
 from paper.quick import sized_config
-from paper.records import Record, load_record, run_record
+from paper.records import Record
 from paper.slot_attention.run import SlotAttentionRun, quick_slots, run_slot_attention
+from paper.table1 import reproduce_row
+from paper.table1_markdown import last_iteration
 from taggernet.config.run import Config, DataConfig
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder, read_json, write_json
@@ -26,7 +26,6 @@ from taggernet.metrics import foreground_adjusted_rand_index
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split, scenes_to_start_from, training_set
 from taggernet.training.log import environment
-from taggernet.training.loop import train_to_end
 from taggernet.training.seeds import initial_weights, one_seed
 
 IMAGES = ("tetrominoes", "sprites", "sprites-one-colour", "sprites-texture")
@@ -50,10 +49,8 @@ def reproduce_objects(
         config = sized_config(recipe(name), seeds, device, quick)
         if "untrained" in methods and not (results / f"untrained-{name}.json").exists():
             write_json(results / f"untrained-{name}.json", untrained(config))
-        if "tagger" in methods and load_record(config, results / f"{name}.json") is None:
-            begin = time.monotonic()
-            run = train_to_end(config, None if runs is None else runs / name)
-            write_json(results / f"{name}.json", run_record(run, begin))
+        if "tagger" in methods:
+            reproduce_row(config, results, runs)
         if "slots" in methods and name in IMAGES and not (results / f"slots-{name}.json").exists():
             run_of_slots = slot_attention_for(name, config.data, slot_seeds, device)
             record = run_slot_attention(quick_slots(run_of_slots) if quick else run_of_slots)
@@ -100,16 +97,15 @@ def _clustered(values: np.ndarray, groups: int) -> np.ndarray:
 def foreground_ari(scenes: Scenes, labels: np.ndarray) -> np.ndarray:
     """(n,): the adjusted Rand index of each scene's objects, background left out."""
     assert scenes.groups is not None
-    n = len(scenes)
-    true, found = (torch.from_numpy(np.ascontiguousarray(of)).reshape(n, -1).long() for of in (scenes.groups, labels))
-    return foreground_adjusted_rand_index(true, found, scenes.background or 0).numpy()
+    true, found = (of.reshape(len(scenes), -1) for of in (scenes.groups, labels))
+    return foreground_adjusted_rand_index(true, found, scenes.background or 0)
 
 
 def seed_scores(record: Record) -> list[float]:
     """The foreground ARI of the test split of each seed, of Tagger or of Slot Attention."""
     if "method" in record:
         return [float(seed["test"]["ari_foreground"]) for seed in record["seeds"]]
-    return [row[-1] for row in record["test"]["ari_foreground"]]
+    return last_iteration(record, "ari_foreground")
 
 
 def seconds_per_seed(record: Record) -> float:

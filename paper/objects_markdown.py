@@ -7,35 +7,32 @@ from pathlib import Path
 from paper.markdown import DASH, links, mean_sd, table
 from paper.objects import ROWS, read, seconds_per_seed, seed_scores
 from paper.published import OBJECTS
+from paper.records import Record
 
 HEAD = ("data", "values alone", "first masks alone", "Tagger", "Slot Attention, trained here", "published")
 
 
 def objects_table(results: Path, root: str | None = None) -> str:
     """Foreground ARI on test scenes; ``root`` leads from the page to the repository and adds links."""
-    rows = [_row(name, results, root) for name in ROWS if (results / f"untrained-{name}.json").exists()]
-    return "\n".join(table("", HEAD, rows))
+    return "\n".join(table("", HEAD, [row for name in ROWS if (row := _row(name, results, root))]))
 
 
 def _row(name: str, results: Path, root: str | None) -> list[str]:
-    untrained = read(results, f"untrained-{name}")
-    assert untrained is not None
-    alone = [f"{untrained['test'][of]['mean']:.3f}" for of in ("values", "start")]
-    trained = [_trained(results, file) for file in (name, f"slots-{name}")]
-    published = ", ".join(f"{method} {figure}" for method, figure in OBJECTS.get(name, {}).items()) or DASH
+    """The cells of a row; none without its record of what needs no training."""
     files = {"record": name, "untrained": f"untrained-{name}", "slots": f"slots-{name}"}
-    paths = {word: f"results/objects/{file}.json" for word, file in files.items() if read(results, file) is not None}
-    return [
-        name + ("" if root is None else links("src/taggernet/recipes/objects.py", paths, root)),
-        *alone,
-        *trained,
-        published,
-    ]
+    records = {word: found for word, file in files.items() if (found := read(results, file)) is not None}
+    if "untrained" not in records:
+        return []
+    alone = [f"{records['untrained']['test'][of]['mean']:.3f}" for of in ("values", "start")]
+    trained = [_trained(records.get(word)) for word in ("record", "slots")]
+    published = ", ".join(f"{method} {figure}" for method, figure in OBJECTS.get(name, {}).items()) or DASH
+    paths = {word: f"results/objects/{files[word]}.json" for word in records}
+    title = name if root is None else name + links("src/taggernet/recipes/objects.py", paths, root)
+    return [title, *alone, *trained, published]
 
 
-def _trained(results: Path, file: str) -> str:
+def _trained(record: Record | None) -> str:
     """Mean and spread over seeds, with their number and the time that one takes."""
-    record = read(results, file)
     if record is None:
         return DASH
     scores = seed_scores(record)

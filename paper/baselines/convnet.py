@@ -10,9 +10,8 @@ over all places.
 
 Departures: the paper does not say whether the softmax layer is normalised; here it is (nets/classifiers.py). Padding is
 what makes Model C's own 32 x 32 end at the stated 6 x 6: one ring everywhere but in the fifth convolution. Images of
-28 x 28 end at 5 x 5. Images have their channels last, which is what the fast kernels want. Stacked seeds are convolved
-one after the other: the libraries behind torch have fast kernels for one model, and slow ones for groups of this many
-channels.
+28 x 28 end at 5 x 5. Images have their channels last, and stacked seeds are convolved one after the other, as in
+taggernet/nets/conv.py: the libraries behind torch have slow kernels for groups of this many channels.
 """
 
 from __future__ import annotations
@@ -24,39 +23,16 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, max_pool2d
+from torch.nn.functional import max_pool2d
 
 from paper.baselines.classifiers import Classifier
+from taggernet.nets.conv import Conv
 from taggernet.nets.linear import Linear, per_feature
-from taggernet.nets.roles import ParameterRole, Roles
 
 CHANNELS = (96, 96, 192, 192, 192, 192, 10)
 _KERNELS = (3, 3, 3, 3, 3, 1, 1)
 _PADDING = (1, 1, 1, 1, 0, 0, 0)
 _POOLED = (3, 5)  # the levels whose input is pooled
-
-
-class Convolution(nn.Module):
-    """Square kernels, no bias: a normalisation follows. Computed in the weight's own dtype, like Linear."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int, padding: int) -> None:
-        super().__init__()
-        self.padding = padding
-        self.fan_in = inputs * kernel**2
-        self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(self.fan_in))
-
-    def parameter_roles(self) -> Roles:
-        return {self.weight: ParameterRole(fan_in=self.fan_in)}
-
-    def forward(self, x: Float[Tensor, "*S B H W C"]) -> Float[Tensor, "*S B h w O"]:
-        weight: Tensor = self.weight
-        x = x.to(weight.dtype)
-        if weight.ndim == 4:
-            return self._one(x, weight)
-        return torch.stack([self._one(*pair) for pair in zip(x.unbind(0), weight.unbind(0), strict=True)])
-
-    def _one(self, x: Tensor, weight: Tensor) -> Tensor:
-        return conv2d(x.permute(0, 3, 1, 2), weight, padding=self.padding).permute(0, 2, 3, 1)
 
 
 def pooled(h: Float[Tensor, "*S B H W C"]) -> Float[Tensor, "*S B h w C"]:
@@ -85,7 +61,7 @@ class ConvNet(Classifier):
         super().__init__([*biases, per_feature(classes, 0.0)], classes, input_noise, layer_noise)
         self.shape = shape
         sizes = zip(itertools.pairwise([1, *channels]), _KERNELS, _PADDING, strict=True)
-        self.convolutions = nn.ModuleList(Convolution(low, high, k, p) for (low, high), k, p in sizes)
+        self.convolutions = nn.ModuleList(Conv(low, high, side=k, padding=p) for (low, high), k, p in sizes)
         height, width = (math.ceil(math.ceil(side / 2) / 2) - 2 for side in shape)
         self.out = Linear(channels[-1] * height * width, classes)
 

@@ -75,8 +75,8 @@ class Tagger(nn.Module):
         self.register_buffer("element_units", each, persistent=False)
         patches = first_of_patch(config.shape, config.start_patch) if config.start_patch > 1 else None
         self.register_buffer("start_patches", patches, persistent=False)
-        # Set from the data when training begins, and kept with the weights; nothing trains them.
         if config.start == "parts":
+            # Set from the data when training begins, and kept with the weights; nothing trains them.
             self.start_quiet = nn.Parameter(torch.tensor([[0.0], [1.0]]).repeat(1, config.elements))
             self.start_shapes = nn.Parameter(torch.zeros(PARTS, 2 * config.elements))
             self.start_together = nn.Parameter(torch.eye(PARTS))
@@ -124,8 +124,10 @@ class Tagger(nn.Module):
 
     def informed_start(self, seen: Float[Tensor, "*S B N"] | None) -> Callable[[Tensor], Tensor] | None:
         """What makes masks that know the scene out of random numbers; None: they start at random."""
-        learned = [getattr(self, f"start_{name}").detach() for name in Parts._fields if self.config.start == "parts"]
-        return informed_start(self.config, seen, learned)
+        parts = None
+        if self.config.start == "parts":
+            parts = Parts(self.start_quiet.detach(), self.start_shapes.detach(), self.start_together.detach())
+        return informed_start(self.config, seen, parts)
 
     def iterate(
         self,
@@ -177,10 +179,18 @@ class Tagger(nn.Module):
         ``noise`` corrupts x first; ``first`` is the index of the batch's first input among all. Frozen statistics are
         those of clean x: with noise BatchNorm uses the statistics of the batch, as in training.
         """
-        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
-        state = self.start(x.shape[-2], groups, masks, first, seen)
+        seen = self._seen(x, noise, first)
+        return self._states_of(seen, groups, iterations, masks, first, frozen=noise is None)
+
+    def _seen(self, x: Shaped[Tensor, "*S B N"], noise: Key | None, first: int | Tensor) -> Float[Tensor, "*S B N"]:
+        return self.inputs(x) if noise is None else self.corrupt(x, noise, first)
+
+    def _states_of(
+        self, seen: Float[Tensor, "*S B N"], groups: int, iterations: int, masks: Key, first: int | Tensor, frozen: bool
+    ) -> Iterator[State]:
+        state = self.start(seen.shape[-2], groups, masks, first, seen)
         yield state
-        yield from self.iterate(seen, state, iterations, frozen=noise is None)
+        yield from self.iterate(seen, state, iterations, frozen=frozen)
 
     def best_states(
         self, x: Shaped[Tensor, "*S B N"], groups: int, iterations: int, masks: Key, first: int, noise: Key | None,
@@ -188,15 +198,13 @@ class Tagger(nn.Module):
     ) -> list[State]:  # fmt: skip
         """``states`` as results (``as_result``); of several random starts, those that explain best what the model saw
         of an input."""
-        seen = self.inputs(x) if noise is None else self.corrupt(x, noise, first)
-        best = list(self.states(x, groups, iterations, masks, first, noise))
+        seen, frozen = self._seen(x, noise, first), noise is None
+        best = list(self._states_of(seen, groups, iterations, masks, first, frozen))
         for i in range(1, starts):
-            found = list(self.states(x, groups, iterations, masks.fold(i), first, noise))
-            best = better_of(best, found, self._mean_cost(seen, found[-1]) < self._mean_cost(seen, best[-1]))
+            found = list(self._states_of(seen, groups, iterations, masks.fold(i), first, frozen))
+            new, old = (self._cost_of(seen, states[-1]).mean(-1) for states in (found, best))
+            best = better_of(best, found, new < old)
         return [self.as_result(seen, state) for state in best]
-
-    def _mean_cost(self, seen: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B"]:
-        return self.likelihood.cost(seen.unsqueeze(-2), state.z, state.m, self.v).mean(-1)
 
     def as_result(self, seen: Float[Tensor, "*S B N"], state: State) -> State:
         """A state as users get it: with masks="posterior-result" its masks are the posterior, given what was seen."""
@@ -206,7 +214,10 @@ class Tagger(nn.Module):
 
     def cost(self, x: Shaped[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B P"]:
         """-log q_i(x) of one iteration, per position, in nats (Eq. 1)."""
-        return self.likelihood.cost(self.inputs(x).unsqueeze(-2), state.z, state.m, self.v)
+        return self._cost_of(self.inputs(x), state)
+
+    def _cost_of(self, seen: Float[Tensor, "*S B N"], state: State) -> Float[Tensor, "*S B P"]:
+        return self.likelihood.cost(seen.unsqueeze(-2), state.z, state.m, self.v)
 
     def class_probabilities(self, state: State) -> Float[Tensor, "*S B C"]:
         """Drop 'no class', sum over groups, renormalise (paper, section 3.3)."""

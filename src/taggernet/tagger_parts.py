@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from torch import Tensor
 
@@ -71,20 +71,15 @@ def likelihood_for(config: TaggerConfig, noise: Tensor | None = None) -> Likelih
     return GaussianGroups(level, config.delta_z, config.ratio_variance, channels=config.channels)
 
 
-def informed_start(
-    config: TaggerConfig, seen: Tensor | None, learned: Sequence[Tensor]
-) -> Callable[[Tensor], Tensor] | None:
-    """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing.
-
-    ``learned`` are the parts that the model keeps, if masks start from them.
-    """
+def informed_start(config: TaggerConfig, seen: Tensor | None, parts: Parts | None) -> Callable[[Tensor], Tensor] | None:
+    """What makes masks that know the scene, of which the model sees ``seen``, out of random numbers; None: nothing."""
     if config.start == "random":
         return None
     if seen is None:
         raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
-    if config.start == "values":
-        return lambda random: by_value(seen, random, config.channels)
     if config.start == "places":
         apart = config.place_weight, config.start_apart
         return lambda random: by_places(seen, random, config.channels, config.shape, *apart)
-    return lambda random: by_parts(seen, random, config.channels, Parts(*learned))
+    if parts is None:
+        return lambda random: by_value(seen, random, config.channels)
+    return lambda random: by_parts(seen, random, config.channels, parts)

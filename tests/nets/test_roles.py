@@ -7,8 +7,8 @@ import re
 import pytest
 from torch import nn
 
-from paper.baselines.convnet import Convolution
 from taggernet.nets import Linear, MLPMapping
+from taggernet.nets.conv import Conv
 from taggernet.nets.linear import per_feature
 from taggernet.nets.roles import TOP, ParameterRole, in_layer, named_roles
 from taggernet.tagger import Tagger, TaggerConfig
@@ -41,7 +41,7 @@ def test_the_parameters_of_a_tagger(config: TaggerConfig) -> None:
 
 
 def test_modules_without_roles_hand_on_those_inside() -> None:
-    model = nn.ModuleDict({"deep": nn.Sequential(Linear(3, 2), Convolution(4, 5, 3, 1))})
+    model = nn.ModuleDict({"deep": nn.Sequential(Linear(3, 2), Conv(4, 5))})
     model.register_parameter("own", per_feature(2, 0.0))
     roles = named_roles(model)
     assert roles == {

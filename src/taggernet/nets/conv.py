@@ -38,19 +38,19 @@ from taggernet.tag.mapping import Mapped
 Images = Float[Tensor, "*S R H W F"]
 Decoder = Literal["mirror", "broadcast"]
 SIDE = 3
-"""Height and width of every kernel."""
+"""Height and width of every kernel of the mapping."""
 
 
 class Conv(nn.Module):
-    """A 3 x 3 convolution with zeros around the image, in the weight's own dtype like ``Linear``; no bias.
+    """A convolution with zeros around the image, in the weight's own dtype like ``Linear``; no bias.
 
     Stacked weights (S, ...) are S convolutions, one after the other: each is large enough to fill a GPU.
     """
 
-    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int = 1, side: int = SIDE, padding: int = SIDE // 2) -> None:
         super().__init__()
-        self.inputs, self.stride = inputs, stride
-        self.weight = nn.Parameter(torch.randn(outputs, inputs, SIDE, SIDE) / math.sqrt(inputs * SIDE**2))
+        self.stride, self.padding, self.fan_in = stride, padding, inputs * side**2
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, side, side) / math.sqrt(self.fan_in))
 
     def forward(self, x: Images) -> Float[Tensor, "*S R h w G"]:
         if self.weight.ndim == 4:
@@ -60,10 +60,10 @@ class Conv(nn.Module):
     def _one(self, x: Tensor, weight: Tensor) -> Tensor:
         # With its channels last in memory an image is already what the fast kernels want.
         rows = x.to(weight.dtype).permute(0, 3, 1, 2)
-        return nn.functional.conv2d(rows, weight, stride=self.stride, padding=SIDE // 2).permute(0, 2, 3, 1)
+        return nn.functional.conv2d(rows, weight, stride=self.stride, padding=self.padding).permute(0, 2, 3, 1)
 
     def parameter_roles(self) -> Roles:
-        return {self.weight: ParameterRole(fan_in=self.inputs * SIDE**2)}
+        return {self.weight: ParameterRole(fan_in=self.fan_in)}
 
 
 def fold_patches(images: Images, side: int) -> Float[Tensor, "*S R h w G"]:

@@ -8,7 +8,8 @@ from tiny_classifiers import make, rows
 from torch import nn
 from torch.func import functional_call
 
-from paper.baselines.convnet import CHANNELS, ConvNet, Convolution, pooled
+from paper.baselines.convnet import CHANNELS, ConvNet, pooled
+from taggernet.nets.conv import Conv
 
 
 def test_convnet_equals_torch_layers() -> None:
@@ -45,7 +46,7 @@ def test_stacked_convolution_equals_a_grouped_one() -> None:
     """S models side by side are one convolution in S groups of channels."""
     generator = torch.Generator().manual_seed(0)
     x, weight = torch.randn(3, 4, 7, 6, 2, generator=generator), torch.randn(3, 5, 2, 3, 3, generator=generator)
-    found = functional_call(Convolution(2, 5, 3, 1), {"weight": weight}, (x,))
+    found = functional_call(Conv(2, 5), {"weight": weight}, (x,))
     side_by_side = x.permute(1, 0, 4, 2, 3).flatten(1, 2)
     grouped = nn.functional.conv2d(side_by_side, weight.flatten(0, 1), padding=1, groups=3)
     expected = grouped.unflatten(1, (3, 5)).permute(1, 0, 3, 4, 2)
