@@ -28,7 +28,7 @@ from taggernet.training.datasets import BUILT_IN, load_split, source
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.objective import Batch, Costs, Objective
-from taggernet.training.precision import in_bfloat16, is_compiled
+from taggernet.training.precision import in_bfloat16, is_compiled, precision_of_products
 from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
@@ -124,7 +124,8 @@ def run_slot_attention(run: SlotAttentionRun) -> Record:
     }
     for seed in range(run.first_seed, run.first_seed + run.seeds):
         training = Training(run, seed, device, scenes["valid"])
-        seconds = training.run_updates()
+        with precision_of_products(device):
+            seconds = training.run_updates()
         if not training.finished:
             raise KeyboardInterrupt
         found: Record = {name: training.score(part) for name, part in scenes.items()}

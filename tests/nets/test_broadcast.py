@@ -16,7 +16,8 @@ from torch.func import functional_call
 from taggernet import Tagger, TaggerConfig
 from taggernet.export import export, session
 from taggernet.nets import ConvMapping
-from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates, enlarged
+from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates
+from taggernet.nets.conv import EnlargingConv
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
@@ -59,12 +60,16 @@ def test_a_code_is_drawn_like_a_1_x_1_convolution_of_code_and_coordinates() -> N
     torch.testing.assert_close(top, expected_top)
 
 
-@pytest.mark.parametrize(("side", "size"), [(1, (3, 4)), (2, (6, 8)), (2, (5, 7)), (3, (7, 12))])
-def test_images_are_enlarged_like_torch_does_to_the_nearest(side: int, size: tuple[int, int]) -> None:
-    images = torch.randn(2, 5, 3, 4, 6)
-    theirs = nn.Upsample(scale_factor=side, mode="nearest")(images.flatten(0, 1).permute(0, 3, 1, 2))
-    ours = enlarged(images, side, *size).flatten(0, 1).permute(0, 3, 1, 2)
-    assert torch.equal(ours, theirs[..., : size[0], : size[1]])
+@pytest.mark.parametrize("times", [1, 2, 3, 4])
+def test_an_enlarging_convolution_is_one_of_an_enlarged_image(times: int) -> None:
+    conv, images = EnlargingConv(6, 5, times).double(), torch.randn(7, 3, 4, 6, dtype=torch.float64)
+    images.requires_grad_()
+    large = nn.Upsample(scale_factor=times, mode="nearest")(images.permute(0, 3, 1, 2))
+    plain = nn.functional.conv2d(large, conv.weight, padding=1).permute(0, 2, 3, 1)
+    ours = conv(images)
+    torch.testing.assert_close(ours, plain, rtol=1e-6, atol=1e-6)
+    for a, b in zip(*(torch.autograd.grad(y.pow(3).sum(), (images, conv.weight)) for y in (ours, plain)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
 def test_the_way_down_is_a_plain_stack_of_enlargements_and_convolutions() -> None:
@@ -74,8 +79,8 @@ def test_the_way_down_is_a_plain_stack_of_enlargements_and_convolutions() -> Non
     mapped = net(x)
     h = drawn[0].reshape(2, *net.sizes[-1], 6).permute(0, 3, 1, 2)
     for conv, size, side in ((net.down[0], net.sizes[0], 2), (net.out, SHAPE, 2)):
-        h = nn.Upsample(scale_factor=side)(h)[..., : size[0], : size[1]]
-        h = nn.functional.conv2d(h, conv.weight, padding=1)  # type: ignore[arg-type]
+        h = nn.functional.conv2d(nn.Upsample(scale_factor=side)(h), conv.weight, padding=1)  # type: ignore[arg-type]
+        h = h[..., : size[0], : size[1]]
         if conv is not net.out:
             bias = net.combine[0].bias.reshape(-1, 1, 1)  # type: ignore[union-attr,operator]
             h = torch.relu(nn.functional.layer_norm(h, h.shape[1:], eps=1e-3) + bias)

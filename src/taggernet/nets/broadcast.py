@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -24,7 +25,7 @@ from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import Gate, Ladder, Top
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Iteration, NormKind, at_iteration, make_norm, rectified
-from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer
+from taggernet.nets.roles import TOP, Roles, in_layer
 
 WAVES = 4
 """Half periods of the fastest cosine along each side."""
@@ -37,15 +38,6 @@ def coordinates(height: int, width: int) -> Float[Tensor, "P c"]:
     rows = torch.cos(down[:, None] * waves)[:, None].expand(height, width, WAVES)
     columns = torch.cos(across[:, None] * waves)[None].expand(height, width, WAVES)
     return math.sqrt(2) * torch.cat([rows, columns], dim=-1).flatten(0, 1)
-
-
-def enlarged(images: Float[Tensor, "*S R h w F"], side: int, height: int, width: int) -> Float[Tensor, "*S R H W F"]:
-    """Every position ``side`` x ``side`` times, cut to a height and width."""
-    if side == 1:
-        return images
-    *front, h, w, features = images.shape
-    images = images.reshape(*front, h, 1, w, 1, features).expand(*front, h, side, w, side, features)
-    return images.reshape(*front, h * side, w * side, features)[..., :height, :width, :]
 
 
 class BroadcastLadder(nn.Module):
@@ -93,5 +85,5 @@ class BroadcastLadder(nn.Module):
         """Layer 0 is the image, layer 1 the Ladder's lowest level."""
         found = in_layer(0, self.bias) | in_layer(1, self.W_h, self.bias_h, self.W_u, self.W_c)
         for parameter, role in self.ladder.parameter_roles().items():
-            found |= {parameter: ParameterRole(role.fan_in, min(TOP, role.layer + 1))}
+            found |= {parameter: replace(role, layer=min(TOP, role.layer + 1))}
         return found

@@ -24,6 +24,8 @@ class ParameterRole:
     products may read it in bfloat16. None: neither."""
     layer: int = 0
     """The layer it belongs to, counted from 0 next to the input."""
+    uses: int = 1
+    """Of a matrix or a kernel: by how many vectors it is multiplied for each row, the positions of a convolution."""
     is_variance: bool = False
     """Whether it sets the variance of the Gaussian groups."""
 
@@ -49,12 +51,12 @@ def inner_roles(module: nn.Module) -> Roles:
     return found
 
 
-def in_layer(layer: int, *parts: nn.Module | nn.Parameter) -> Roles:
+def in_layer(layer: int, *parts: nn.Module | nn.Parameter, uses: int = 1) -> Roles:
     """The roles of these parts, placed in a layer."""
     found: Roles = {}
     for part in parts:
         found |= {part: ParameterRole()} if isinstance(part, nn.Parameter) else roles_of(part)
-    return {parameter: replace(role, layer=layer) for parameter, role in found.items()}
+    return {parameter: replace(role, layer=layer, uses=uses) for parameter, role in found.items()}
 
 
 def named_roles(model: nn.Module) -> dict[str, ParameterRole]:

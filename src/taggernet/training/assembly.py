@@ -46,6 +46,6 @@ def update_flop(config: Config) -> float:
     """Floating-point operations of the matrix products of an update of all seeds: forward, and twice that backward."""
     with torch.device("meta"):
         model = Tagger(config.model)
-    matrices = sum(p.numel() for p, role in model.parameter_roles().items() if role.fan_in)
+    products = sum(p.numel() * role.uses for p, role in model.parameter_roles().items() if role.fan_in)
     rows = config.optimiser.batch * config.groups
-    return 3.0 * 2 * matrices * rows * config.iterations * config.seeds
+    return 3.0 * 2 * products * rows * config.iterations * config.seeds

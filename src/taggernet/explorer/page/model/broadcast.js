@@ -23,8 +23,9 @@ export function coordinates(height, width) {
   return where
 }
 
-/** Every position side x side times, cut to a height and width. @param {Images} images @param {number} rows @param {number} side @param {number} height @param {number} width @returns {Images} */
-export function enlarged({ data, height: h, width: w, features }, rows, side, height, width) {
+/** Every position side x side times. @param {Images} images @param {number} rows @param {number} side @returns {Images} */
+export function enlarged({ data, height: h, width: w, features }, rows, side) {
+  const height = h * side, width = w * side
   const out = new Float32Array(rows * height * width * features)
   for (let at = 0; at < rows * height * width; at++) {
     const row = Math.floor(at / (height * width)), y = Math.floor(at / width) % height, x = at % width

@@ -99,6 +99,16 @@ export function unfoldPatches(patches, rows, side, height, width) {
   return { data: images, height, width, features }
 }
 
+/** The upper left of every image. @param {Images} images @param {number} rows @param {number} height @param {number} width @returns {Images} */
+function cut({ data, height: h, width: w, features }, rows, height, width) {
+  const out = new Float32Array(rows * height * width * features), length = width * features
+  for (let line = 0; line < rows * height; line++) {
+    const from = (Math.floor(line / height) * h + (line % height)) * w * features
+    out.set(data.subarray(from, from + length), line * length)
+  }
+  return { data: out, height, width, features }
+}
+
 /** @param {ModelConfig} config @param {Layers} layers @returns {import('./ladder.js').Mapping} */
 export function convMapping(config, layers) {
   const { of } = layers, { shape: [height, width], channels, patch, conv_channels: levels } = config
@@ -137,7 +147,7 @@ export function convMapping(config, layers) {
 
   /** A convolution on the way down: every position becomes a patch, before it (broadcast) or after it. @param {string} name @param {Images} images @param {number} rows @param {number} side @param {number} h @param {number} w */
   function finer(name, images, rows, side, h, w) {
-    if (broadcast) return convolved(layers, name, enlarged(images, rows, side, h, w), rows)
+    if (broadcast) return cut(convolved(layers, name, enlarged(images, rows, side), rows), rows, h, w)
     return unfoldPatches(convolved(layers, name, images, rows), rows, side, h, w)
   }
 
