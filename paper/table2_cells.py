@@ -14,7 +14,7 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-VARIANTS = ("reader", "best", "compact")
+VARIANTS = ("reader", "best", "small")
 """Tagger by other recipes: with a mask reader, our best, the shipped model's."""
 CURVES = ("reader", "best")
 """The variants that are also trained with other numbers of labels."""

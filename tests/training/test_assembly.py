@@ -12,6 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from toys import toy
 
+from taggernet.recipes import recipe
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState
 from taggernet.training.assembly import update_flop, update_for
@@ -44,6 +45,21 @@ def test_work_is_that_of_the_products(seeds: int) -> None:
         update.once()
     first = 2 * 4 * 64 * 24 * config.optimiser.batch * config.groups * seeds
     assert counter.get_total_flops() == update_flop(config) - first
+
+
+def test_work_of_convolutions_is_done_at_every_position() -> None:
+    """Near torch's own count, which has the gradient of the first features less and the coordinates' layer more."""
+    config = recipe("sprites")
+    small = replace(config.model, shape=(16, 16), conv_channels=(8, 12), widths=(16, 4))
+    config = replace(config, model=small, data=replace(config.data, size=16, train=20, valid=20))
+    config = replace(config, optimiser=replace(config.optimiser, batch=4))
+    part, device = Part.of(4), torch.device("cpu")
+    state = TrainState.fresh(initial_weights(config.model, [0], device), ema=False)
+    source = datasets.source(config, device, [0], part, datasets.training_set(config, None))
+    update = update_for(config, source, state, device, part, shared_statistics=False)
+    with FlopCounterMode(display=False) as counter:
+        update.once()
+    assert counter.get_total_flops() == pytest.approx(update_flop(config), rel=0.1)
 
 
 PROGRAM = """
