@@ -36,7 +36,7 @@ METHODS = ("untrained", "tagger", "slots")
 UNTRAINED_SCENES = 1_000
 """Test scenes for what needs no training."""
 SLOT_UPDATES = {"tetrominoes": 60_000}
-"""Updates of Slot Attention; 30,000 unless it says so here. The paper makes 500,000."""
+"""Updates of Slot Attention; 20,000 unless it says so here. The paper makes 500,000."""
 
 
 def reproduce_objects(
@@ -60,7 +60,7 @@ def reproduce_objects(
 def slot_attention_for(name: str, data: DataConfig, seeds: int, device: str) -> SlotAttentionRun:
     """Slot Attention on the data of a recipe, with its published settings and fewer updates."""
     run = SlotAttentionRun(data=data, seeds=seeds, device=device)
-    updates = SLOT_UPDATES.get(name, 30_000)
+    updates = SLOT_UPDATES.get(name, 20_000)
     return replace(run, optimiser=replace(run.optimiser, updates=updates, warmup=updates // 20))
 
 

@@ -78,8 +78,8 @@ def informed_start(config: TaggerConfig, seen: Tensor | None, parts: Parts | Non
     if seen is None:
         raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
     if config.start == "places":
-        apart = config.place_weight, config.start_apart
-        return lambda random: by_places(seen, random, config.channels, config.shape, *apart)
+        how = config.place_weight, config.start_apart, config.start_smooth
+        return lambda random: by_places(seen, random, config.channels, config.shape, *how)
     if parts is None:
         return lambda random: by_value(seen, random, config.channels)
     return lambda random: by_parts(seen, random, config.channels, parts)

@@ -23,6 +23,7 @@ from taggernet.tag.informed import (
     _apart,
     _most_common,
     _weights,
+    averaged,
     between_clusters,
     by_parts,
     by_places,
@@ -185,6 +186,49 @@ def test_heavy_places_group_by_place_whatever_the_values() -> None:
     assert adjusted_mutual_information(owner, light).mean() < 0.8
 
 
+def test_textures_with_silent_spots_are_loud_on_average() -> None:
+    """Half of each square is as bright as the background: smoothed, all of it belongs to the square."""
+    x, owner = squares(40, 3, side=6)
+    spots = RANDOM.random(x.shape) < 0.5
+    x = np.where((owner > 0) & spots, x, x - 2 * (owner > 0))
+    rows, random = torch.from_numpy(x).float(), normal(40, 4, 576)
+    inside = owner > 0
+    sharp, smooth = (by_places(rows, random, 1, (24, 24), 100.0, 0.25, side).argmax(-2).numpy() for side in (1, 3))
+    assert (sharp[inside] == 3).mean() > 0.4
+    assert (smooth[inside] == 3).mean() < 0.05
+    scores = [adjusted_mutual_information(owner[:, :], labels).mean() for labels in (sharp, smooth)]
+    assert scores[1] > scores[0]
+
+
+@pytest.mark.parametrize(("shape", "side"), [((7, 9), 3), ((7, 9), 5), ((20,), 3), ((4, 5, 6), 3), ((3, 3), 99)])
+def test_an_average_is_the_one_over_a_square(shape: tuple[int, ...], side: int) -> None:
+    x = RANDOM.standard_normal((3, *shape))
+    wanted = np.empty_like(x)
+    for at in np.ndindex(*shape):
+        window = tuple(slice(max(0, i - side // 2), i + side // 2 + 1) for i in at)
+        wanted[(slice(None), *at)] = x[(slice(None), *window)].reshape(3, -1).mean(1)
+    found = averaged(torch.from_numpy(x).reshape(3, -1), shape, side)
+    np.testing.assert_allclose(found.numpy(), wanted.reshape(3, -1), rtol=1e-9, atol=1e-12)
+
+
+def test_the_best_of_several_tries_is_the_one_with_the_smallest_distances() -> None:
+    """Each try is plain k-means with the random numbers rolled on; scikit-learn's measure picks the same one."""
+    features = torch.from_numpy(RANDOM.standard_normal((30, 24, 2))).float()
+    weight, random = torch.ones(30, 24), normal(30, 4, 24)
+    several = clusters(features, weight, random, tries=4)
+    each = torch.stack([clusters(features, weight, random.roll(-6 * one, -1)) for one in range(4)])
+    labels = each.argmax(-2).numpy()
+    sizes = np.empty((4, 30))
+    for one, i in np.ndindex(4, 30):
+        parts = [features[i].numpy()[labels[one, i] == k] for k in range(4)]
+        sizes[one, i] = sum(((part - part.mean(0)) ** 2).sum() for part in parts if len(part))
+    chosen = (several[None] == each).flatten(2).all(2)
+    assert chosen.any(0).all()
+    kept = np.array([sizes[chosen[:, i].numpy(), i].min() for i in range(30)])
+    assert (kept <= sizes.min(0) * 1.15).all()
+    assert kept.mean() < sizes.mean() * 0.95
+
+
 def test_parts_of_binary_scenes_are_above_zero() -> None:
     x, _ = events(300, signs=False)
     parts = find_parts(torch.from_numpy((x > 0.5).astype(np.float32)).reshape(300, 20, 1), "zero")
@@ -209,7 +253,7 @@ def test_a_scene_of_silence_and_equal_values_give_numbers() -> None:
     parts = Parts(torch.stack([torch.zeros(20), torch.full((20,), 0.1)]), torch.zeros(PARTS, 40), torch.eye(PARTS))
     for m_pre in (
         by_value(x, normal(3, 4, 20), 1), by_parts(x, normal(3, 4, 20), 1, parts),
-        by_places(x, normal(3, 4, 20), 1, (4, 5)), by_places(x, normal(3, 4, 20), 1, (20,), 5.0, 0.3),
+        by_places(x, normal(3, 4, 20), 1, (4, 5)), by_places(x, normal(3, 4, 20), 1, (20,), 5.0, 0.3, 3),
     ):  # fmt: skip
         assert torch.isfinite(m_pre).all()
 
@@ -281,6 +325,8 @@ def test_what_does_not_go_together_is_one_sentence() -> None:
         of_parts().start(2, 3, Key.of(0))
     with pytest.raises(ValueError, match="start='values' is for real values, but kind='binary'"):
         TaggerConfig((10,), "binary", start="values")
+    with pytest.raises(ValueError, match=r"start_smooth=4 has no middle: give an odd number"):
+        TaggerConfig((10,), "real", start="places", start_smooth=4)
     with pytest.raises(ValueError, match=r"start_apart=0.3 is for masks that start from places, but start='values'"):
         TaggerConfig((10,), "real", start="values", start_apart=0.3)
     with pytest.raises(ValueError, match="start_patch=2 is for masks that start at random, but start='parts'"):

@@ -67,6 +67,9 @@ class TaggerConfig:
     start_apart: float = 0.0
     """places: clusters of like values begin at least this share of an image's side from each other, so that a scene of
     few objects leaves groups empty; 0: however near."""
+    start_smooth: int = 1
+    """places: side of the squares of positions over which loudness is averaged, so that the spots of a texture which
+    are as bright as the background count as its own; odd."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""
@@ -125,12 +128,14 @@ class TaggerConfig:
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         if self.start == "values" and self.kind != "real":
             raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")
-        for name, usual in (("start_apart", 0), ("place_weight", 2)):
+        for name, usual in (("start_apart", 0), ("place_weight", 2), ("start_smooth", 1)):
             if self.start != "places" and getattr(self, name) != usual:
                 raise ValueError(
                     f"{name}={getattr(self, name)} is for masks that start from places, but start={self.start!r}: "
                     f"set it to {usual}, or start to 'places'"
                 )
+        if self.start_smooth % 2 == 0:
+            raise ValueError(f"start_smooth={self.start_smooth} has no middle: give an odd number")
         if self.start != "random" and self.start_patch > 1:
             raise ValueError(
                 f"start_patch={self.start_patch} is for masks that start at random, but start={self.start!r}: "

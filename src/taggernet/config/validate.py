@@ -52,6 +52,7 @@ RANGES: dict[str, Range] = {
     "frozen_iterations": Range(0, MAX_ITERATIONS), "group_attention": Range(0, MAX_WIDTH),
     "channels": Range(1, MAX_WIDTH), "patch": Range(1, 64), "start_patch": Range(1, MAX_WIDTH), "tie": Range(0, 1),
     "place_weight": Range(0, LARGEST), "start_apart": Range(0, 1),
+    "start_smooth": Range(1, MAX_WIDTH),
     # data
     "train": _SOME, "valid": _COUNT, "test": _COUNT, "objects": Range(1, 255), "min_objects": Range(0, 255),
     "size": _SOME, "labels": _COUNT,

@@ -31,7 +31,7 @@ def tetrominoes() -> Config:
             masks="posterior-result",
         ),
         data=DataConfig(name="tetrominoes", mode="fresh", train=1000, valid=1000, test=10_000, objects=3, size=35),
-        optimiser=OptimiserConfig(lr=2e-3, batch=32, updates=50_000, schedule="cosine", warmup=500, clip=1.0),
+        optimiser=OptimiserConfig(lr=2e-3, batch=32, updates=30_000, schedule="cosine", warmup=500, clip=1.0),
         runtime=RuntimeConfig(evaluate_every=5_000, evaluate_scenes=200, checkpoint_every=5_000),
         groups=4,
         test_groups=4,
@@ -40,7 +40,8 @@ def tetrominoes() -> Config:
 
 
 def sprites() -> Config:
-    """Two to five coloured sprites over one another on 64 x 64: the same, and z relative to the scene's background."""
+    """Two to five coloured sprites over one another on 64 x 64: masks stay with their start, z is relative to the
+    scene's background."""
     base = tetrominoes()
     return replace(
         base,
@@ -55,33 +56,39 @@ def sprites() -> Config:
             v_start=0.1,
             conv_channels=(48, 64, 64, 64),
             patch=2,
-            start_apart=0.35,
+            tie=1.0,
         ),
         data=replace(base.data, name="sprites", objects=5, min_objects=2, size=64),
+        optimiser=replace(base.optimiser, updates=8_000),
+        runtime=replace(base.runtime, evaluate_every=2_000, checkpoint_every=2_000),
         groups=6,
         test_groups=6,
     )
 
 
 def sprites_one_colour() -> Config:
-    """The same with one colour for all sprites of a scene, so that places alone tell them apart."""
+    """The same with one colour for all sprites of a scene: places alone tell them apart, and what is learned of their
+    shapes corrects the masks."""
     base = sprites()
     return replace(
         base,
         recipe="sprites-one-colour",
-        model=replace(base.model, place_weight=20.0, start_apart=0.3),
+        model=replace(base.model, place_weight=20.0, start_apart=0.35, tie=0.0),
         data=replace(base.data, variant="one-colour"),
+        optimiser=replace(base.optimiser, updates=10_000),
     )
 
 
 def sprites_texture() -> Config:
-    """The same with a grey texture for each sprite; z is too smooth for it to tell who owns what."""
-    base = sprites_one_colour()
+    """The same with a grey texture for each sprite. z is too smooth to draw it, so a large v that stays as it is keeps
+    groups from sharing a sprite as its bright and its dark spots."""
+    base = sprites()
     return replace(
         base,
         recipe="sprites-texture",
-        model=replace(base.model, start_apart=0.35, tie=1.0, masks="mapping"),
+        model=replace(base.model, place_weight=100.0, start_apart=0.45, start_smooth=5, v_start=1.0, masks="mapping"),
         data=replace(base.data, variant="texture"),
+        optimiser=replace(base.optimiser, updates=5_000, v_rate=0.0),
     )
 
 

@@ -33,6 +33,8 @@ FAR = 1e6
 """The squared distance of a centre that is left out."""
 MOVES, UPDATES = 5, 30
 """Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
+TRIES = 8
+"""Times that k-means begins for a start from places, of which the best is kept."""
 SMALL = 1e-6
 
 
@@ -132,13 +134,15 @@ def by_parts(
 
 def by_places(
     x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, shape: Sequence[int],
-    weight: float = 2.0, apart: float = 0.0,
+    weight: float = 2.0, apart: float = 0.0, smooth: int = 1,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
     """Masks before their softmax: positions with like values that are near each other start in one group.
 
     Silence is the median of the scene's own values, and their unit the root mean square of their distances from it; in
     this unit two ends of an image are twice ``weight`` from each other. No two clusters of like values begin less than
-    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty.
+    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. Loudness is
+    averaged over squares of a side of ``smooth`` positions, for textures with silent spots; more than one, and all that
+    is loud weighs the same.
     """
     difference = torch.unflatten(x - scene_median(x, channels).squeeze(-2), -1, (-1, channels))
     loudness = difference.square().mean(-1)
@@ -147,28 +151,70 @@ def by_places(
     places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
     scaled = difference / size.sqrt().unsqueeze(-1)
     features = torch.cat([scaled, places.expand(*scaled.shape[:-1], -1)], dim=-1)
-    return _beside_silence(features, loudness, LOUD**2 * size, random, 2 * weight * apart)
+    if smooth > 1:
+        loudness = averaged(loudness, shape, smooth)
+    return _beside_silence(features, loudness, LOUD**2 * size, random, 2 * weight * apart, smooth > 1, TRIES)
+
+
+def averaged(x: Float[Tensor, "*B P"], shape: Sequence[int], side: int) -> Float[Tensor, "*B P"]:
+    """The mean over a square around each position, as much of it as lies inside the image; an odd ``side``."""
+    images = torch.unflatten(x, -1, tuple(shape))
+    for axis, length in enumerate(shape, start=-len(shape)):
+        at = torch.arange(length, device=x.device)
+        near = ((at[:, None] - at).abs() <= side // 2).to(x.dtype)
+        images = (images.movedim(axis, -1) @ (near / near.sum(0))).movedim(-1, axis)
+    return images.flatten(-len(shape))
 
 
 def _beside_silence(
     features: Float[Tensor, "*S B P F"], loudness: Float[Tensor, "*S B P"], reach: Float[Tensor, "*S #B 1"],
-    random: Float[Tensor, "*S B K P"], apart: float = 0.0,
+    random: Float[Tensor, "*S B K P"], apart: float = 0.0, alike: bool = False, tries: int = 1,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """Clusters of what is loud; with more than two groups the last one starts with what is silent, up to ``reach``."""
+    """Clusters of what is loud; with more than two groups the last one starts with what is silent, up to ``reach``.
+
+    ``alike``: all that is loud weighs the same.
+    """
+    silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST).unsqueeze(-2)
+    loud = (loudness > reach).to(features.dtype)
+    if alike:
+        loudness = loud
     if random.shape[-2] <= 2:
-        return clusters(features, loudness, random, apart)
-    silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)
+        return clusters(features, loudness, random, apart, tries)
     if apart:  # what is silent must not begin a cluster
-        loudness = loudness * (loudness > reach)
-    return torch.cat([clusters(features, loudness, random[..., :-1, :], apart), silent.unsqueeze(-2)], dim=-2)
+        loudness = loudness * loud
+    return torch.cat([clusters(features, loudness, random[..., :-1, :], apart, tries), silent], dim=-2)
 
 
 def clusters(
     features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"],
-    apart: float = 0.0,
+    apart: float = 0.0, tries: int = 1,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
     """Weighted k-means of the positions of every scene: minus the squared distance from each centre, 0 for the nearest,
     in units of the mean squared distance from the nearest.
+
+    Of several ``tries``, which read the random numbers from other positions on, the one with the smallest distances.
+    """
+    if tries == 1:
+        return _in_units(squared_distances(features, weight, random, apart), weight)
+    each = random.shape[-1] // tries
+    several = torch.stack([random.roll(-each * one, dims=-1) for one in range(tries)], dim=-3)
+    found = squared_distances(features.unsqueeze(-3), weight.unsqueeze(-2), several, apart)
+    sizes = (found.amin(-2) * weight.unsqueeze(-2)).sum(-1)
+    best = sizes.argmin(-1, keepdim=True) == torch.arange(tries, device=sizes.device)
+    return _in_units(torch.where(best[..., None, None], found, 0.0).sum(-3), weight)
+
+
+def _in_units(found: Float[Tensor, "*S B K P"], weight: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B K P"]:
+    nearest = found.amin(-2, keepdim=True)
+    spread = (nearest * weight.unsqueeze(-2)).sum(-1, keepdim=True) / weight.sum(-1)[..., None, None].clamp_min(SMALL)
+    return ((nearest - found) / spread.clamp_min(SMALL)).clamp_min(-FURTHEST)
+
+
+def squared_distances(
+    features: Float[Tensor, "*S #B P F"], weight: Float[Tensor, "*S #B P"], random: Float[Tensor, "*S B K P"],
+    apart: float = 0.0,
+) -> Float[Tensor, "*S B K P"]:  # fmt: skip
+    """Of all positions from the centres of weighted k-means.
 
     Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
     distance from those drawn before (k-means++). A centre is left out that could only begin less than ``apart`` from
@@ -202,7 +248,4 @@ def clusters(
         own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
         total = own.sum(-1, keepdim=True)
         centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
-    found = distances(centres, left_out)
-    nearest = found.amin(-2, keepdim=True)
-    spread = (nearest * weight.unsqueeze(-2)).sum(-1, keepdim=True) / weight.sum(-1)[..., None, None].clamp_min(SMALL)
-    return ((nearest - found) / spread.clamp_min(SMALL)).clamp_min(-FURTHEST)
+    return distances(centres, left_out)

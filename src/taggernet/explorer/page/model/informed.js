@@ -11,7 +11,7 @@ import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
 export const PARTS = 24
-const FURTHEST = 8, QUIET = 4, LOUD = 0.5, MOVES = 5, UPDATES = 30, SMALL = 1e-6
+const FURTHEST = 8, QUIET = 4, LOUD = 0.5, MOVES = 5, UPDATES = 30, TRIES = 8, SMALL = 1e-6
 
 /** @param {Map<string, Tensor>} tensors @returns {Parts} */
 export function partsOf(tensors) {
@@ -97,10 +97,10 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
  * @param {Float32Array} random (K, P)
  * @param {number} channels
  * @param {number[]} shape height and width
- * @param {number} weight of places against values
- * @param {number} apart the least distance between two beginnings, as a share of an image's side
+ * @param {{weight: number, apart: number, smooth: number}} how the weight of places against values; the least distance
+ *   between two beginnings, as a share of an image's side; the side of the squares over which loudness is averaged
  */
-export function byPlaces(x, random, channels, [height, width], weight, apart) {
+export function byPlaces(x, random, channels, [height, width], { weight, apart, smooth }) {
   const positions = height * width, features = new Float32Array(positions * (channels + 2))
   const middle = medians(x, channels)
   const difference = x.map((value, at) => value - middle[at % channels]), loudness = loudnessOf(difference, channels)
@@ -112,7 +112,21 @@ export function byPlaces(x, random, channels, [height, width], weight, apart) {
     features[first + channels] = place(Math.floor(p / width), height)
     features[first + channels + 1] = place(p % width, width)
   }
-  return besideSilence(features, loudness, LOUD ** 2 * size, random, 2 * weight * apart)
+  const heard = smooth > 1 ? averaged(loudness, height, width, smooth) : loudness
+  return besideSilence(features, heard, LOUD ** 2 * size, random, { apart: 2 * weight * apart, alike: smooth > 1, tries: TRIES })
+}
+
+/** The mean over a square around each position, as much of it as lies inside. @param {Float32Array} x @param {number} height @param {number} width @param {number} side */
+export function averaged(x, height, width, side) {
+  const reach = Math.floor(side / 2)
+  return x.map((_, at) => {
+    const y = Math.floor(at / width), column = at % width
+    let sum = 0, count = 0
+    for (let row = Math.max(0, y - reach); row <= Math.min(height - 1, y + reach); row++) {
+      for (let col = Math.max(0, column - reach); col <= Math.min(width - 1, column + reach); col++, count++) sum += x[row * width + col]
+    }
+    return sum / count
+  })
 }
 
 /** The median of each channel, of an even number the lower one. @param {Float32Array} x @param {number} channels */
@@ -135,14 +149,15 @@ function loudnessOf(difference, channels) {
  * @param {Float32Array} loudness (P)
  * @param {number} reach
  * @param {Float32Array} random (K, P)
- * @param {number} apart
+ * @param {{apart?: number, alike?: boolean, tries?: number}} how alike: all that is loud weighs the same
  */
-function besideSilence(features, loudness, reach, random, apart = 0) {
+function besideSilence(features, loudness, reach, random, { apart = 0, alike = false, tries = 1 } = {}) {
   const positions = loudness.length, last = random.length - positions
-  if (last <= positions) return clusters(features, loudness, random, apart)
+  const weight = alike ? loudness.map((value) => Number(value > reach)) : loudness
+  if (last <= positions) return clusters(features, weight, random, apart, tries)
   const mPre = new Float32Array(random.length)
-  const loud = apart ? loudness.map((value) => (value > reach ? value : 0)) : loudness // what is silent must not begin a cluster
-  mPre.set(clusters(features, loud, random.subarray(0, last), apart))
+  const loud = apart ? weight.map((value, p) => (loudness[p] > reach ? value : 0)) : weight // what is silent must not begin a cluster
+  mPre.set(clusters(features, loud, random.subarray(0, last), apart, tries))
   mPre.set(loudness.map((value) => Math.max(QUIET * (1 - value / reach), -FURTHEST)), last)
   return mPre
 }
@@ -150,6 +165,30 @@ function besideSilence(features, loudness, reach, random, apart = 0) {
 /**
  * Weighted k-means of the positions of a scene: minus the squared distance from each centre, 0 for the nearest, in units
  * of the mean squared distance from the nearest.
+ *
+ * Of several tries, which read the random numbers from other positions on, the one with the smallest distances.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Float32Array} random (K, P)
+ * @param {number} apart
+ * @param {number} tries
+ */
+export function clusters(features, weight, random, apart = 0, tries = 1) {
+  const positions = weight.length, each = Math.floor(positions / tries)
+  const found = Array.from({ length: tries }, (_, one) => {
+    const rolled = random.map((_, at) => random[at - (at % positions) + ((at + each * one) % positions)])
+    return squaredDistances(features, weight, rolled, apart)
+  })
+  const sum = (/** @type {Float32Array} */ values) => values.reduce((total, value) => total + value, 0)
+  const sizes = found.map(({ nearest }) => sum(nearest.map((value, p) => value * weight[p])))
+  const { distances, nearest } = found[sizes.indexOf(Math.min(...sizes))]
+  const spread = Math.max(Math.min(...sizes) / Math.max(sum(weight), SMALL), SMALL)
+  return distances.map((distance, at) => Math.max((nearest[at % positions] - distance) / spread, -FURTHEST))
+}
+
+/**
+ * Of all positions from the centres of weighted k-means, and from the nearest of them.
  *
  * Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
  * distance from those drawn before (k-means++). A centre is left out that could only begin less than `apart` from another.
@@ -159,7 +198,7 @@ function besideSilence(features, loudness, reach, random, apart = 0) {
  * @param {Float32Array} random (K, P)
  * @param {number} apart
  */
-export function clusters(features, weight, random, apart = 0) {
+function squaredDistances(features, weight, random, apart) {
   const positions = weight.length, width = features.length / positions, groups = random.length / positions
   const centres = new Float32Array(groups * width), found = new Float32Array(random.length), nearest = new Float32Array(positions).fill(1)
   /** @type {Set<number>} */
@@ -196,9 +235,7 @@ export function clusters(features, weight, random, apart = 0) {
     }
     for (let k = 0; k < groups; k++) measure(k)
   }
-  const sum = (/** @type {Float32Array} */ values) => values.reduce((total, value) => total + value, 0)
-  const spread = Math.max(sum(nearest.map((value, p) => value * weight[p])) / Math.max(sum(weight), SMALL), SMALL)
-  return found.map((distance, at) => Math.max((nearest[at % positions] - distance) / spread, -FURTHEST))
+  return { distances: found, nearest }
 }
 
 /**
