@@ -63,6 +63,7 @@ def sprites() -> Config:
         runtime=replace(base.runtime, evaluate_every=2_000, checkpoint_every=2_000),
         groups=6,
         test_groups=6,
+        test_starts=1,
     )
 
 
@@ -76,6 +77,7 @@ def sprites_one_colour() -> Config:
         model=replace(base.model, place_weight=20.0, start_apart=0.35, tie=0.0),
         data=replace(base.data, variant="one-colour"),
         optimiser=replace(base.optimiser, updates=10_000),
+        test_starts=8,
     )
 
 
