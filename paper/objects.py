@@ -1,6 +1,6 @@
 """The field's own benchmarks: Tagger, Slot Attention and what needs no training, on the same scenes.
 
-NAME.json             Tagger, the recipe of that name, all seeds
+NAME.json, NAME.png   Tagger, the recipe of that name: all seeds, and scenes as the first seed groups them
 untrained-NAME.json   k-means of the values of each scene, and Tagger's first masks alone
 slots-NAME.json       Slot Attention
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 
+from paper.objects_figure import SHOWN, objects_figure
 from paper.quick import sized_config
 from paper.records import Record
 from paper.slot_attention.run import SlotAttentionRun, quick_slots, run_slot_attention
@@ -26,6 +27,7 @@ from taggernet.metrics import foreground_adjusted_rand_index
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split, scenes_to_start_from, training_set
 from taggernet.training.log import environment
+from taggernet.training.loop import Run
 from taggernet.training.seeds import initial_weights, one_seed
 
 IMAGES = ("tetrominoes", "sprites", "sprites-one-colour", "sprites-texture")
@@ -50,11 +52,22 @@ def reproduce_objects(
         if "untrained" in methods and not (results / f"untrained-{name}.json").exists():
             write_json(results / f"untrained-{name}.json", untrained(config))
         if "tagger" in methods:
-            reproduce_row(config, results, runs)
+            reproduce_row(config, results, runs, draw=lambda run: draw_scenes(run, results))
         if "slots" in methods and name in IMAGES and not (results / f"slots-{name}.json").exists():
             run_of_slots = slot_attention_for(name, config.data, slot_seeds, device)
             record = run_slot_attention(quick_slots(run_of_slots) if quick else run_of_slots)
             write_json(results / f"slots-{name}.json", record)
+
+
+def draw_scenes(run: Run, results: Path) -> None:
+    """The first test scenes and what the first seed makes of them, as NAME.png."""
+    config = run.config
+    scenes = load_split(replace(config.data, test=SHOWN), "test")
+    grouping = run.model().group(
+        scenes.x, config.test_groups, config.test_iterations, batch_size=config.evaluation_batch,
+        starts=config.test_starts,
+    )  # fmt: skip
+    objects_figure(scenes, grouping, results / config.recipe)
 
 
 def slot_attention_for(name: str, data: DataConfig, seeds: int, device: str) -> SlotAttentionRun:

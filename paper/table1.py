@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from paper.charts import generalisation_figure, worst_scenes_figure
@@ -38,12 +39,13 @@ def reproduce_table1(
 
 
 def reproduce_row(
-    config: Config, results: Path, runs: Path | None, *, generalised: bool = False, quick: bool = False
-) -> Record:
+    config: Config, results: Path, runs: Path | None, *, generalised: bool = False, quick: bool = False,
+    draw: Callable[[Run], None] | None = None,
+) -> Record:  # fmt: skip
     """Train all seeds of a row (or resume them), evaluate the test split once, write the record.
 
-    ``generalised`` also writes how the models do with other K, T and numbers of objects. Records that are already there
-    for the same configuration are kept as they are.
+    ``generalised`` also writes how the models do with other K, T and numbers of objects; ``draw`` is called with the
+    run if it was trained. Records that are already there for the same configuration are kept as they are.
     """
     path, other = results / f"{config.recipe}.json", generalisation_path(config, results)
     found = load_record(config, path)
@@ -56,6 +58,8 @@ def reproduce_row(
     write_json(path, record)
     if generalised:
         write_generalisation(run, results, scenes=50 if quick else 2000)
+    if draw is not None:
+        draw(run)
     return record
 
 

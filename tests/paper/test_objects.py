@@ -30,7 +30,7 @@ def test_every_method_leaves_a_record_and_none_is_made_twice(tmp_path: Path, mon
     options = {"rows": ("tetrominoes",), "seeds": 2, "slot_seeds": 1, "quick": True, "device": "cpu"}
     reproduce_objects(tmp_path, None, **options)  # type: ignore[arg-type]
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert set(made) == {"tetrominoes.json", "untrained-tetrominoes.json", "slots-tetrominoes.json"}
+    assert set(made) == {"tetrominoes.json", "tetrominoes.png", "untrained-tetrominoes.json", "slots-tetrominoes.json"}
     tagger, slots = (read_json(tmp_path / f"{name}.json") for name in ("tetrominoes", "slots-tetrominoes"))
     assert (len(seed_scores(tagger)), len(seed_scores(slots))) == (2, 1)
     assert tagger["training_seconds"] == pytest.approx(2 * seconds_per_seed(tagger))
