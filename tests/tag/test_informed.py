@@ -19,6 +19,7 @@ from taggernet.tag.informed import (
     FURTHEST,
     MOVES,
     PARTS,
+    TRIES,
     Parts,
     _apart,
     _most_common,
@@ -29,7 +30,9 @@ from taggernet.tag.informed import (
     by_places,
     by_value,
     clusters,
+    compact_clusters,
     find_parts,
+    least_moment,
 )
 from taggernet.training.seeds import initial_weights
 
@@ -211,22 +214,38 @@ def test_an_average_is_the_one_over_a_square(shape: tuple[int, ...], side: int) 
     np.testing.assert_allclose(found.numpy(), wanted.reshape(3, -1), rtol=1e-9, atol=1e-12)
 
 
-def test_the_best_of_several_tries_is_the_one_with_the_smallest_distances() -> None:
-    """Each try is plain k-means with the random numbers rolled on; scikit-learn's measure picks the same one."""
-    features = torch.from_numpy(RANDOM.standard_normal((30, 24, 2))).float()
-    weight, random = torch.ones(30, 24), normal(30, 4, 24)
-    several = clusters(features, weight, random, tries=4)
-    each = torch.stack([clusters(features, weight, random.roll(-6 * one, -1)) for one in range(4)])
-    labels = each.argmax(-2).numpy()
-    sizes = np.empty((4, 30))
-    for one, i in np.ndindex(4, 30):
-        parts = [features[i].numpy()[labels[one, i] == k] for k in range(4)]
-        sizes[one, i] = sum(((part - part.mean(0)) ** 2).sum() for part in parts if len(part))
-    chosen = (several[None] == each).flatten(2).all(2)
-    assert chosen.any(0).all()
-    kept = np.array([sizes[chosen[:, i].numpy(), i].min() for i in range(30)])
-    assert (kept <= sizes.min(0) * 1.15).all()
-    assert kept.mean() < sizes.mean() * 0.95
+@pytest.mark.parametrize("shape", [(4001,), (201, 201), (61, 61, 61)])
+def test_no_shape_has_a_smaller_moment_than_a_ball(shape: tuple[int, ...]) -> None:
+    """Of positions in a ball, counted one by one; a cube has more."""
+    places = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in shape), indexing="ij"), -1).reshape(-1, len(shape))
+    cell = float(np.prod([2 / (n - 1) for n in shape]))
+    ball, cube = places[(places**2).sum(1) < 0.64], places[np.abs(places).max(1) < 0.5]
+    for body, slack in ((ball, 0.0), (cube, 0.0 if len(shape) == 1 else 0.03)):
+        least = float(least_moment(torch.tensor(float(len(body))), cell, len(shape)))
+        measured = ((body - body.mean(0)) ** 2).sum()
+        assert measured == pytest.approx(least, rel=0.01) if not slack else measured > least * (1 + slack)
+
+
+def test_the_most_compact_try_is_kept() -> None:
+    """Each try is plain k-means with the random numbers rolled on."""
+    x, _ = squares(30, 3)
+    loud = torch.from_numpy(x != np.median(x, 1, keepdims=True)).float()
+    ends = torch.linspace(-1, 1, 24)
+    places = torch.stack(torch.meshgrid(ends, ends, indexing="ij"), -1).flatten(0, 1).expand(30, -1, -1)
+    random, cell = normal(30, 3, 576), (2 / 23) ** 2
+    kept = compact_clusters(places, loud, loud, random, 0.0, cell, 2)
+    tries = torch.stack([clusters(places, loud, random.roll(-one * (576 // TRIES), -1)) for one in range(TRIES)])
+    same = (kept[None] - tries).flatten(2).abs().amax(2) < 1e-4
+    assert same.any(0).all()
+    labels = tries.argmax(-2).numpy()
+    excess = np.zeros(same.shape)
+    for one, i, k in np.ndindex(*same.shape, 3):
+        inside = places[i].numpy()[(labels[one, i] == k) & (loud[i].numpy() > 0)]
+        if len(inside):
+            excess[one, i] += ((inside - inside.mean(0)) ** 2).sum() - len(inside) ** 2 * cell / (2 * np.pi)
+    chosen = np.where(same.numpy(), excess, np.inf).min(0)
+    assert np.median(chosen - excess.min(0)) < 1e-3
+    assert chosen.mean() < excess.mean()
 
 
 def test_parts_of_binary_scenes_are_above_zero() -> None:

@@ -74,7 +74,7 @@ def sprites_one_colour() -> Config:
     return replace(
         base,
         recipe="sprites-one-colour",
-        model=replace(base.model, place_weight=20.0, start_apart=0.35, tie=0.0),
+        model=replace(base.model, place_weight=20.0, start_apart=0.3, tie=0.0),
         data=replace(base.data, variant="one-colour"),
         optimiser=replace(base.optimiser, updates=10_000),
         test_starts=8,
@@ -88,7 +88,7 @@ def sprites_texture() -> Config:
     return replace(
         base,
         recipe="sprites-texture",
-        model=replace(base.model, place_weight=100.0, start_apart=0.45, start_smooth=5, v_start=1.0, masks="mapping"),
+        model=replace(base.model, place_weight=100.0, start_apart=0.4, start_smooth=5, v_start=1.0, masks="mapping"),
         data=replace(base.data, variant="texture"),
         optimiser=replace(base.optimiser, updates=5_000, v_rate=0.0),
     )

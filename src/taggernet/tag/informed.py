@@ -9,8 +9,9 @@ and then corrects them. Chance still has a part: it picks the elements around wh
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -34,7 +35,7 @@ FAR = 1e6
 MOVES, UPDATES = 5, 30
 """Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
 TRIES = 8
-"""Times that k-means begins for a start from places, of which the best is kept."""
+"""Times that k-means begins for a start from places, of which the most compact clusters are kept."""
 SMALL = 1e-6
 
 
@@ -129,7 +130,8 @@ def by_parts(
     share = share * _weights(apart, parts.shapes).unsqueeze(-2)
     share = share / share.sum(-1, keepdim=True).clamp_min(SMALL)
     features, reach = share @ parts.together.unsqueeze(-3), parts.quiet[..., 1:, :1].clamp_min(SMALL**2)
-    return _beside_silence(features, difference.square().mean(-1), reach, random)
+    loudness = difference.square().mean(-1)
+    return _beside_silence(lambda some: clusters(features, loudness, some), loudness, reach, random)
 
 
 def by_places(
@@ -153,7 +155,17 @@ def by_places(
     features = torch.cat([scaled, places.expand(*scaled.shape[:-1], -1)], dim=-1)
     if smooth > 1:
         loudness = averaged(loudness, shape, smooth)
-    return _beside_silence(features, loudness, LOUD**2 * size, random, 2 * weight * apart, smooth > 1, TRIES)
+    reach = LOUD**2 * size
+    loud = (loudness > reach).to(x.dtype)
+    heard = loud if smooth > 1 else loudness
+    if apart:  # what is silent must not begin a cluster
+        heard = heard * loud
+    cell = math.prod(2 * weight / max(length - 1, 1) for length in shape)
+
+    def grouped(some: Float[Tensor, "*S B Q P"]) -> Float[Tensor, "*S B Q P"]:
+        return compact_clusters(features, heard, loud, some, 2 * weight * apart, cell, len(shape))
+
+    return _beside_silence(grouped, loudness, reach, random)
 
 
 def averaged(x: Float[Tensor, "*B P"], shape: Sequence[int], side: int) -> Float[Tensor, "*B P"]:
@@ -167,41 +179,48 @@ def averaged(x: Float[Tensor, "*B P"], shape: Sequence[int], side: int) -> Float
 
 
 def _beside_silence(
-    features: Float[Tensor, "*S B P F"], loudness: Float[Tensor, "*S B P"], reach: Float[Tensor, "*S #B 1"],
-    random: Float[Tensor, "*S B K P"], apart: float = 0.0, alike: bool = False, tries: int = 1,
+    grouped: Callable[[Float[Tensor, "*S B Q P"]], Float[Tensor, "*S B Q P"]], loudness: Float[Tensor, "*S B P"],
+    reach: Float[Tensor, "*S #B 1"], random: Float[Tensor, "*S B K P"],
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """Clusters of what is loud; with more than two groups the last one starts with what is silent, up to ``reach``.
-
-    ``alike``: all that is loud weighs the same.
-    """
-    silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST).unsqueeze(-2)
-    loud = (loudness > reach).to(features.dtype)
-    if alike:
-        loudness = loud
+    """What is loud, ``grouped``; with more than two groups the last one starts with what is silent, up to ``reach``."""
     if random.shape[-2] <= 2:
-        return clusters(features, loudness, random, apart, tries)
-    if apart:  # what is silent must not begin a cluster
-        loudness = loudness * loud
-    return torch.cat([clusters(features, loudness, random[..., :-1, :], apart, tries), silent], dim=-2)
+        return grouped(random)
+    silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)
+    return torch.cat([grouped(random[..., :-1, :]), silent.unsqueeze(-2)], dim=-2)
 
 
 def clusters(
-    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"],
-    apart: float = 0.0, tries: int = 1,
-) -> Float[Tensor, "*S B K P"]:  # fmt: skip
+    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"]
+) -> Float[Tensor, "*S B K P"]:
     """Weighted k-means of the positions of every scene: minus the squared distance from each centre, 0 for the nearest,
-    in units of the mean squared distance from the nearest.
+    in units of the mean squared distance from the nearest."""
+    return _in_units(squared_distances(features, weight, random), weight)
 
-    Of several ``tries``, which read the random numbers from other positions on, the one with the smallest distances.
+
+def compact_clusters(
+    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], counted: Float[Tensor, "*S B P"],
+    random: Float[Tensor, "*S B K P"], apart: float, cell: float, axes: int,
+) -> Float[Tensor, "*S B K P"]:  # fmt: skip
+    """The same, the most compact of several tries; centres begin ``apart``, so that their number may differ.
+
+    Distances are the shorter the more clusters there are. What counts is how much longer they are, over the ``counted``
+    positions, than in balls of the same volume: two halves of a disc are as little a disc as two discs are one. A
+    position fills ``cell`` in the space of its features, the last of which are places along the ``axes``. Tries read
+    the random numbers from different positions on.
     """
-    if tries == 1:
-        return _in_units(squared_distances(features, weight, random, apart), weight)
-    each = random.shape[-1] // tries
-    several = torch.stack([random.roll(-each * one, dims=-1) for one in range(tries)], dim=-3)
+    step = random.shape[-1] // TRIES
+    several = torch.stack([random.roll(-step * one, dims=-1) for one in range(TRIES)], dim=-3)
     found = squared_distances(features.unsqueeze(-3), weight.unsqueeze(-2), several, apart)
-    sizes = (found.amin(-2) * weight.unsqueeze(-2)).sum(-1)
-    best = sizes.argmin(-1, keepdim=True) == torch.arange(tries, device=sizes.device)
+    own = (found == found.amin(-2, keepdim=True)) * counted[..., None, None, :]
+    excess = (found * own).sum(-1) - least_moment(own.sum(-1), cell, axes)
+    best = excess.sum(-1).argmin(-1, keepdim=True) == torch.arange(TRIES, device=random.device)
     return _in_units(torch.where(best[..., None, None], found, 0.0).sum(-3), weight)
+
+
+def least_moment(count: Tensor, cell: float, axes: int) -> Tensor:
+    """The sum of the squared distances of so many positions from their middle if they fill a ball, the least of all."""
+    unit_ball = math.pi ** (axes / 2) / math.gamma(axes / 2 + 1)
+    return axes / (axes + 2) * count * torch.pow(count * cell / unit_ball, 2 / axes)
 
 
 def _in_units(found: Float[Tensor, "*S B K P"], weight: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B K P"]:

@@ -87,7 +87,7 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
     }
   }
   const loudness = loudnessOf(x.map((value, at) => value - quiet[at]), channels)
-  return besideSilence(features, loudness, Math.max(quiet[n], SMALL ** 2), random)
+  return besideSilence((some) => clusters(features, loudness, some), loudness, Math.max(quiet[n], SMALL ** 2), random)
 }
 
 /**
@@ -112,8 +112,11 @@ export function byPlaces(x, random, channels, [height, width], { weight, apart, 
     features[first + channels] = place(Math.floor(p / width), height)
     features[first + channels + 1] = place(p % width, width)
   }
-  const heard = smooth > 1 ? averaged(loudness, height, width, smooth) : loudness
-  return besideSilence(features, heard, LOUD ** 2 * size, random, { apart: 2 * weight * apart, alike: smooth > 1, tries: TRIES })
+  const heard = smooth > 1 ? averaged(loudness, height, width, smooth) : loudness, reach = LOUD ** 2 * size
+  const loud = heard.map((value) => Number(value > reach))
+  const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
+  const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
+  return besideSilence((some) => compactClusters(features, from, loud, some, 2 * weight * apart, cell), heard, reach, random)
 }
 
 /** The mean over a square around each position, as much of it as lies inside. @param {Float32Array} x @param {number} height @param {number} width @param {number} side */
@@ -143,21 +146,18 @@ function loudnessOf(difference, channels) {
 }
 
 /**
- * Clusters of what is loud; with more than two groups the last one starts with what is silent, up to `reach`.
+ * What is loud, grouped; with more than two groups the last one starts with what is silent, up to `reach`.
  *
- * @param {Float32Array} features (P, F)
+ * @param {(random: Float32Array) => Float32Array} grouped
  * @param {Float32Array} loudness (P)
  * @param {number} reach
  * @param {Float32Array} random (K, P)
- * @param {{apart?: number, alike?: boolean, tries?: number}} how alike: all that is loud weighs the same
  */
-function besideSilence(features, loudness, reach, random, { apart = 0, alike = false, tries = 1 } = {}) {
+function besideSilence(grouped, loudness, reach, random) {
   const positions = loudness.length, last = random.length - positions
-  const weight = alike ? loudness.map((value) => Number(value > reach)) : loudness
-  if (last <= positions) return clusters(features, weight, random, apart, tries)
+  if (last <= positions) return grouped(random)
   const mPre = new Float32Array(random.length)
-  const loud = apart ? weight.map((value, p) => (loudness[p] > reach ? value : 0)) : weight // what is silent must not begin a cluster
-  mPre.set(clusters(features, loud, random.subarray(0, last), apart, tries))
+  mPre.set(grouped(random.subarray(0, last)))
   mPre.set(loudness.map((value) => Math.max(QUIET * (1 - value / reach), -FURTHEST)), last)
   return mPre
 }
@@ -166,25 +166,51 @@ function besideSilence(features, loudness, reach, random, { apart = 0, alike = f
  * Weighted k-means of the positions of a scene: minus the squared distance from each centre, 0 for the nearest, in units
  * of the mean squared distance from the nearest.
  *
- * Of several tries, which read the random numbers from other positions on, the one with the smallest distances.
- *
  * @param {Float32Array} features (P, F)
  * @param {Float32Array} weight (P)
  * @param {Float32Array} random (K, P)
- * @param {number} apart
- * @param {number} tries
  */
-export function clusters(features, weight, random, apart = 0, tries = 1) {
-  const positions = weight.length, each = Math.floor(positions / tries)
-  const found = Array.from({ length: tries }, (_, one) => {
-    const rolled = random.map((_, at) => random[at - (at % positions) + ((at + each * one) % positions)])
+export function clusters(features, weight, random) {
+  return inUnits(squaredDistances(features, weight, random, 0), weight)
+}
+
+/**
+ * The same, the most compact of several tries: those whose distances are the least longer than in discs of the same area.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Float32Array} counted (P) 1 for the positions whose distances count
+ * @param {Float32Array} random (K, P)
+ * @param {number} apart
+ * @param {number} cell the area of a position
+ */
+function compactClusters(features, weight, counted, random, apart, cell) {
+  const positions = weight.length, step = Math.floor(positions / TRIES)
+  const found = Array.from({ length: TRIES }, (_, one) => {
+    const rolled = random.map((_, at) => random[at - (at % positions) + ((at + step * one) % positions)])
     return squaredDistances(features, weight, rolled, apart)
   })
+  const excess = found.map(({ distances, nearest }) => {
+    let sum = 0
+    for (let first = 0; first < distances.length; first += positions) {
+      let count = 0
+      for (let p = 0; p < positions; p++) {
+        if (distances[first + p] !== nearest[p] || !counted[p]) continue
+        count += 1
+        sum += nearest[p]
+      }
+      sum -= (cell * count ** 2) / (2 * Math.PI)
+    }
+    return sum
+  })
+  return inUnits(found[excess.indexOf(Math.min(...excess))], weight)
+}
+
+/** @param {{distances: Float32Array, nearest: Float32Array}} found @param {Float32Array} weight */
+function inUnits({ distances, nearest }, weight) {
   const sum = (/** @type {Float32Array} */ values) => values.reduce((total, value) => total + value, 0)
-  const sizes = found.map(({ nearest }) => sum(nearest.map((value, p) => value * weight[p])))
-  const { distances, nearest } = found[sizes.indexOf(Math.min(...sizes))]
-  const spread = Math.max(Math.min(...sizes) / Math.max(sum(weight), SMALL), SMALL)
-  return distances.map((distance, at) => Math.max((nearest[at % positions] - distance) / spread, -FURTHEST))
+  const spread = Math.max(sum(nearest.map((value, p) => value * weight[p])) / Math.max(sum(weight), SMALL), SMALL)
+  return distances.map((distance, at) => Math.max((nearest[at % weight.length] - distance) / spread, -FURTHEST))
 }
 
 /**
