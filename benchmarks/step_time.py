@@ -3,10 +3,11 @@
     python benchmarks/step_time.py --out results/performance/step_time.json
 
 A case is a name such as eager, one, seeds-20, layer-seeds-20 or texture-5. tf32-one has products of float32 in TF32,
-captured-one is captured as a graph but not compiled. A case may change the sizes:
-seeds-5,K=8 or seeds-5,T=6,batch=400 or seeds-5,N=1600. Everything is measured in one run: the bf16 matrix-product
-ceiling and the copy bandwidth, then each case as the median of several timed stretches after a warm-up. Cases
-compile side by side, each in a process of its own, and are timed one after the other once all of them are ready.
+captured-one is captured as a graph but not compiled; tetrominoes-1 and sprites-5 are the recipes of images with so many
+seeds. A case may change the sizes: seeds-5,K=8 or seeds-5,T=6,batch=400 or seeds-5,N=1600. Everything is measured in
+one run: the bf16 matrix-product ceiling and the copy bandwidth, then each case as the median of several timed stretches
+after a warm-up. Cases compile side by side, each in a process of its own, and are timed one after the other once all of
+them are ready.
 Rates are counted from the model's own matrix products.
 """
 
@@ -30,10 +31,12 @@ from typing import Any, Literal
 import torch
 
 from taggernet.config.run import Config, DataConfig, OptimiserConfig
+from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState
+from taggernet.training.assembly import update_flop
 from taggernet.training.log import environment
 from taggernet.training.objective import Objective
 from taggernet.training.seeds import initial_weights
@@ -52,6 +55,7 @@ SCALING = [f"seeds-{s}" for s in (2, 5, 10)] + [
 ]
 
 
+IMAGES = ("tetrominoes", "sprites")
 How = Literal["eager", "captured", "tf32", "fast"]
 """Plain float32, bfloat16 as a graph, TF32 compiled, bfloat16 compiled."""
 
@@ -84,21 +88,14 @@ def timed(work: Any, device: torch.device, repeats: int) -> float:
     return (time.perf_counter() - begin) / repeats
 
 
-def flop(config: Config) -> float:
-    """Floating-point operations of one update's matrix products: forward, and twice that backward."""
-    model = Tagger(config.model)
-    matrices = sum(p.numel() for p, role in model.parameter_roles().items() if role.fan_in)
-    return 3 * 2 * matrices * config.optimiser.batch * config.groups * config.iterations
-
-
 def build(config: Config, device: torch.device, how: How) -> Update:
     if how == "tf32":
         torch.set_float32_matmul_precision("high")
     seeds = config.seed_list
     part = Part.of(config.optimiser.batch)
     source: Source
-    if config.model.shape == (20, 20):
-        source = datasets.source(config, device, seeds, part, datasets.load_split(config.data, "train"))
+    if config.data.name in IMAGES or config.model.shape == (20, 20):
+        source = datasets.source(config, device, seeds, part, datasets.training_set(config))
     else:  # timing does not depend on the pictures: stand-ins spare the MNIST files
         x = torch.rand(50_000, config.model.elements, device=device)
         source = FixedSource(x, Key.of(seeds, device), part)
@@ -167,7 +164,9 @@ def measure(update: Update, config: Config, device: torch.device, stretch: int) 
     return {
         "ms_per_seed_update": 1e3 * seconds,
         "spread_ms": 1e3 * (max(times) - min(times)),
-        "tflops": flop(config) / seconds / 1e12,
+        "gflop": update_flop(config) / config.seeds / 1e9,
+        "tflops": update_flop(config) / config.seeds / seconds / 1e12,
+        "gib": torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else None,
         "updates_timed": 5 * stretch,
     }
 
@@ -175,7 +174,8 @@ def measure(update: Update, config: Config, device: torch.device, stretch: int) 
 def case(name: str) -> tuple[Config, How]:
     """Name -> configuration, and how it is run."""
     kind, *sizes = name.split(",")
-    config = TEXTURE if "texture" in kind else SHAPES
+    image = next((image for image in IMAGES if image in kind), None)
+    config = recipe(image) if image else TEXTURE if "texture" in kind else SHAPES
     if kind.startswith("layer"):
         config = replace(config, model=replace(config.model, norm="layer"))
     last = kind.rsplit("-", 1)[-1]
