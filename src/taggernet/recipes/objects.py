@@ -40,8 +40,10 @@ def tetrominoes() -> Config:
 
 
 def sprites() -> Config:
-    """Two to five coloured sprites over one another on 64 x 64: masks stay with their start, z is relative to the
-    scene's background."""
+    """Two to five coloured sprites over one another on 64 x 64; masks stay with their start.
+
+    z is relative to the scene's background.
+    """
     base = tetrominoes()
     return replace(
         base,
@@ -68,8 +70,7 @@ def sprites() -> Config:
 
 
 def sprites_one_colour() -> Config:
-    """The same with one colour for all sprites of a scene: places alone tell them apart, and what is learned of their
-    shapes corrects the masks."""
+    """The same with one colour for all sprites of a scene: places tell them apart, and what is learned of shapes."""
     base = sprites()
     return replace(
         base,
@@ -82,8 +83,11 @@ def sprites_one_colour() -> Config:
 
 
 def sprites_texture() -> Config:
-    """The same with a grey texture for each sprite. z is too smooth to draw it, so a large v that stays as it is keeps
-    groups from sharing a sprite as its bright and its dark spots."""
+    """The same with a grey texture for each sprite.
+
+    z is too smooth to draw it. A large v that stays as it is keeps groups from sharing a sprite, one its bright and
+    another its dark spots.
+    """
     base = sprites()
     return replace(
         base,
