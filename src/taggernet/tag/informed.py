@@ -160,7 +160,7 @@ def by_places(
     heard = loud if smooth > 1 else loudness
     if apart:  # what is silent must not begin a cluster
         heard = heard * loud
-    cell = math.prod(2 * weight / max(length - 1, 1) for length in shape)
+    cell = math.prod([2 * weight / max(length - 1, 1) for length in shape])
 
     def grouped(some: Float[Tensor, "*S B Q P"]) -> Float[Tensor, "*S B Q P"]:
         return compact_clusters(features, heard, loud, some, 2 * weight * apart, cell, len(shape))
