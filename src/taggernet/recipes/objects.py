@@ -60,7 +60,7 @@ def sprites() -> Config:
             patch=2,
             tie=1.0,
         ),
-        data=replace(base.data, name="sprites", objects=5, min_objects=2, size=64),
+        data=replace(base.data, name="sprites", test=2_000, objects=5, min_objects=2, size=64),
         optimiser=replace(base.optimiser, updates=8_000),
         runtime=replace(base.runtime, evaluate_every=2_000, checkpoint_every=2_000),
         groups=6,
@@ -116,7 +116,7 @@ def sprites_ladder() -> Config:
             channels=3,
             start="values",
         ),
-        data=replace(base.data, size=16),
+        data=replace(base.data, test=10_000, size=16),
         optimiser=OptimiserConfig(
             lr=5e-3, batch=50, updates=1_500, schedule="cosine", warmup=50, clip=1.0, v_rate=10.0
         ),
