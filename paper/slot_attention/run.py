@@ -134,7 +134,8 @@ def run_slot_attention(run: SlotAttentionRun) -> Record:
             {
                 "seed": seed,
                 "training_seconds": seconds,
-                "milliseconds_per_update": 1000 * seconds / run.optimiser.updates,
+                "milliseconds_per_update": 1000 * training.spent.seconds["updates"] / run.optimiser.updates,
+                "gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
                 "curve": training.curve,
                 **found,
             }
