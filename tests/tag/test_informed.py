@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import nnls
-from scipy.stats import norm
 from sklearn.cluster import KMeans
+from square_scenes import RANDOM, normal, squares
 
 from taggernet import Tagger, TaggerConfig
 from taggernet.metrics import adjusted_mutual_information
 from taggernet.rng import Key
 from taggernet.tag.informed import (
-    FURTHEST,
-    MOVES,
     PARTS,
-    TRIES,
     Parts,
     _apart,
     _most_common,
@@ -29,44 +26,9 @@ from taggernet.tag.informed import (
     by_parts,
     by_places,
     by_value,
-    clusters,
-    compact_clusters,
     find_parts,
-    least_moment,
 )
 from taggernet.training.seeds import initial_weights
-
-RANDOM = np.random.default_rng(0)
-
-
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return Key.of(seed).normal(*shape)
-
-
-def plain_clusters(features: Any, weight: Any, random: Any) -> Any:
-    """One scene, as a loop: k-means++ by Gumbel's trick, then Lloyd's rounds."""
-    chance = -np.log(-np.log(norm.cdf(random)))
-    centres = [features[np.argmax(np.log(weight) + chance[0])]]
-    for k in range(1, len(random)):
-        nearest = np.min([((features - c) ** 2).sum(1) for c in centres], 0)
-        centres.append(features[np.argmax(np.log(weight) + np.log(np.maximum(nearest, 1e-12)) + chance[k])])
-    for _ in range(MOVES):
-        labels = np.argmin([((features - c) ** 2).sum(1) for c in centres], 0)
-        for k in range(len(random)):
-            if (labels == k).any():
-                centres[k] = np.average(features[labels == k], axis=0, weights=weight[labels == k])
-    distance = np.stack([((features - c) ** 2).sum(1) for c in centres])
-    spread = np.average(distance.min(0), weights=weight)
-    return np.maximum((distance.min(0) - distance) / spread, -FURTHEST)
-
-
-def test_clusters_are_those_of_a_plain_loop() -> None:
-    features, weight = RANDOM.normal(size=(6, 30, 3)), RANDOM.uniform(0.1, 2, (6, 30))
-    random = normal(6, 4, 30)
-    found = clusters(torch.from_numpy(features).float(), torch.from_numpy(weight).float(), random)
-    for i in range(6):
-        wanted = plain_clusters(features[i], weight[i], random[i].double().numpy())
-        np.testing.assert_allclose(found[i].numpy(), wanted, atol=2e-3)
 
 
 def test_values_start_as_k_means_finds_them() -> None:
@@ -154,18 +116,6 @@ def test_places_tell_like_objects_apart(channels: int) -> None:
     assert adjusted_mutual_information(owner.reshape(60, 144), by_colour).mean() < 0.5
 
 
-def squares(n: int, most: int, size: int = 24, side: int = 4) -> tuple[Any, Any]:
-    """One to ``most`` squares of one value, none near another, on a background that differs from scene to scene."""
-    x, owner = RANDOM.uniform(0, 3, (n, 1, 1)) + np.zeros((n, size, size)), np.zeros((n, size, size), np.int64)
-    corners = [(row, column) for row in (1, 13) for column in (1, 13)]
-    for i in range(n):
-        for k, at in enumerate(RANDOM.permutation(4)[: RANDOM.integers(1, most + 1)]):
-            row, column = np.array(corners[at]) + RANDOM.integers(0, 5, 2)
-            x[i, row : row + side, column : column + side] += 2
-            owner[i, row : row + side, column : column + side] = k + 1
-    return x.reshape(n, -1), owner.reshape(n, -1)
-
-
 def test_a_scene_of_few_objects_leaves_groups_empty() -> None:
     """With places apart every square is one group; without, the centres that are left over cut squares in pieces."""
     x, owner = squares(60, 3)
@@ -212,40 +162,6 @@ def test_an_average_is_the_one_over_a_square(shape: tuple[int, ...], side: int) 
         wanted[(slice(None), *at)] = x[(slice(None), *window)].reshape(3, -1).mean(1)
     found = averaged(torch.from_numpy(x).reshape(3, -1), shape, side)
     np.testing.assert_allclose(found.numpy(), wanted.reshape(3, -1), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(4001,), (201, 201), (61, 61, 61)])
-def test_no_shape_has_a_smaller_moment_than_a_ball(shape: tuple[int, ...]) -> None:
-    """Of positions in a ball, counted one by one; a cube has more."""
-    places = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in shape), indexing="ij"), -1).reshape(-1, len(shape))
-    cell = float(np.prod([2 / (n - 1) for n in shape]))
-    ball, cube = places[(places**2).sum(1) < 0.64], places[np.abs(places).max(1) < 0.5]
-    for body, slack in ((ball, 0.0), (cube, 0.0 if len(shape) == 1 else 0.03)):
-        least = float(least_moment(torch.tensor(float(len(body))), cell, len(shape)))
-        measured = ((body - body.mean(0)) ** 2).sum()
-        assert measured == pytest.approx(least, rel=0.01) if not slack else measured > least * (1 + slack)
-
-
-def test_the_most_compact_try_is_kept() -> None:
-    """Each try is plain k-means with the random numbers rolled on."""
-    x, _ = squares(30, 3)
-    loud = torch.from_numpy(x != np.median(x, 1, keepdims=True)).float()
-    ends = torch.linspace(-1, 1, 24)
-    places = torch.stack(torch.meshgrid(ends, ends, indexing="ij"), -1).flatten(0, 1).expand(30, -1, -1)
-    random, cell = normal(30, 3, 576), (2 / 23) ** 2
-    kept = compact_clusters(places, loud, loud, random, 0.0, cell, 2)
-    tries = torch.stack([clusters(places, loud, random.roll(-one * (576 // TRIES), -1)) for one in range(TRIES)])
-    same = (kept[None] - tries).flatten(2).abs().amax(2) < 1e-4
-    assert same.any(0).all()
-    labels = tries.argmax(-2).numpy()
-    excess = np.zeros(same.shape)
-    for one, i, k in np.ndindex(*same.shape, 3):
-        inside = places[i].numpy()[(labels[one, i] == k) & (loud[i].numpy() > 0)]
-        if len(inside):
-            excess[one, i] += ((inside - inside.mean(0)) ** 2).sum() - len(inside) ** 2 * cell / (2 * np.pi)
-    chosen = np.where(same.numpy(), excess, np.inf).min(0)
-    assert np.median(chosen - excess.min(0)) < 1e-3
-    assert chosen.mean() < excess.mean()
 
 
 def test_parts_of_binary_scenes_are_above_zero() -> None:

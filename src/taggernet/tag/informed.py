@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taggernet.rng import Key
+from taggernet.tag.clusters import FURTHEST, SMALL, clusters, compact_clusters
 from taggernet.tag.grouping import scene_median
 
 Silence = Literal["zero", "mean", "common"]
@@ -28,15 +29,10 @@ QUIET_SHARE = 0.1
 """The value of silence is the middle of the shortest interval with this share of the values."""
 LOUD = 0.5
 """Silence reaches this far around it, as a share of the root mean square of the distances from it."""
-FURTHEST, QUIET = 8.0, 4.0
-"""Nats by which an element can be further from a cluster than from its own; those of perfect silence."""
-FAR = 1e6
-"""The squared distance of a centre that is left out."""
-MOVES, UPDATES = 5, 30
-"""Rounds of k-means; multiplicative updates by which the weights of the parts in a scene are found."""
-TRIES = 8
-"""Times that k-means begins for a start from places, of which the most compact clusters are kept."""
-SMALL = 1e-6
+QUIET = 4.0
+"""Nats of perfect silence."""
+UPDATES = 30
+"""Multiplicative updates by which the weights of the parts in a scene are found."""
 
 
 class Parts(NamedTuple):
@@ -187,84 +183,3 @@ def _beside_silence(
         return grouped(random)
     silent = (QUIET * (1 - loudness / reach)).clamp_min(-FURTHEST)
     return torch.cat([grouped(random[..., :-1, :]), silent.unsqueeze(-2)], dim=-2)
-
-
-def clusters(
-    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], random: Float[Tensor, "*S B K P"]
-) -> Float[Tensor, "*S B K P"]:
-    """Weighted k-means of the positions of every scene: minus the squared distance from each centre, 0 for the nearest,
-    in units of the mean squared distance from the nearest."""
-    return _in_units(squared_distances(features, weight, random), weight)
-
-
-def compact_clusters(
-    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], counted: Float[Tensor, "*S B P"],
-    random: Float[Tensor, "*S B K P"], apart: float, cell: float, axes: int,
-) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """The same, the most compact of several tries; centres begin ``apart``, so that their number may differ.
-
-    Distances are the shorter the more clusters there are. What counts is how much longer they are, over the ``counted``
-    positions, than in balls of the same volume: two halves of a disc are as little a disc as two discs are one. A
-    position fills ``cell`` in the space of its features, the last of which are places along the ``axes``. Tries read
-    the random numbers from different positions on.
-    """
-    step = random.shape[-1] // TRIES
-    several = torch.stack([random.roll(-step * one, dims=-1) for one in range(TRIES)], dim=-3)
-    found = squared_distances(features.unsqueeze(-3), weight.unsqueeze(-2), several, apart)
-    own = (found == found.amin(-2, keepdim=True)) * counted[..., None, None, :]
-    excess = (found * own).sum(-1) - least_moment(own.sum(-1), cell, axes)
-    best = excess.sum(-1).argmin(-1, keepdim=True) == torch.arange(TRIES, device=random.device)
-    return _in_units(torch.where(best[..., None, None], found, 0.0).sum(-3), weight)
-
-
-def least_moment(count: Tensor, cell: float, axes: int) -> Tensor:
-    """The sum of the squared distances of so many positions from their middle if they fill a ball, the least of all."""
-    unit_ball = math.pi ** (axes / 2) / math.gamma(axes / 2 + 1)
-    return axes / (axes + 2) * count * torch.pow(count * cell / unit_ball, 2 / axes)
-
-
-def _in_units(found: Float[Tensor, "*S B K P"], weight: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B K P"]:
-    nearest = found.amin(-2, keepdim=True)
-    spread = (nearest * weight.unsqueeze(-2)).sum(-1, keepdim=True) / weight.sum(-1)[..., None, None].clamp_min(SMALL)
-    return ((nearest - found) / spread.clamp_min(SMALL)).clamp_min(-FURTHEST)
-
-
-def squared_distances(
-    features: Float[Tensor, "*S #B P F"], weight: Float[Tensor, "*S #B P"], random: Float[Tensor, "*S B K P"],
-    apart: float = 0.0,
-) -> Float[Tensor, "*S B K P"]:  # fmt: skip
-    """Of all positions from the centres of weighted k-means.
-
-    Standard normal numbers decide where the centres begin: each at a position drawn by its weight, times its squared
-    distance from those drawn before (k-means++). A centre is left out that could only begin less than ``apart`` from
-    another.
-    """
-    chance = -torch.log(-torch.log(torch.special.ndtr(random).clamp(SMALL, 1 - SMALL)))  # Gumbel: the largest is a draw
-    lengths = features.square().sum(-1).unsqueeze(-2)
-
-    def distances(centres: Float[Tensor, "*S B Q F"], left_out: Float[Tensor, "*S B Q 1"]) -> Tensor:
-        along = centres @ features.mT
-        return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0) + left_out
-
-    def drawn(score: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B 1 F"]:
-        chosen = score.argmax(-1)[..., None, None] == torch.arange(score.shape[-1], device=score.device)
-        return chosen.to(features.dtype) @ features  # ONNX keeps the batch free in this form of a look-up
-
-    centres = drawn(torch.log(weight.clamp_min(SMALL**2)) + chance[..., 0, :])
-    left_out = torch.zeros_like(centres[..., :1])
-    """FAR for each centre that is left out."""
-    for k in range(1, random.shape[-2]):
-        nearest = distances(centres, left_out).amin(-2)
-        free = weight * (nearest >= apart**2)
-        further = drawn(
-            torch.log(free.clamp_min(SMALL**2)) + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :]
-        )
-        centres = torch.cat([centres, further], dim=-2)
-        none_free = (free.amax(-1) <= SMALL**2).to(features.dtype)[..., None, None]
-        left_out = torch.cat([left_out, FAR * none_free], dim=-2)
-    for _ in range(MOVES):
-        found = distances(centres, left_out)
-        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
-        total = own.sum(-1, keepdim=True)
-        centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
-    return distances(centres, left_out)
