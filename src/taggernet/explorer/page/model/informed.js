@@ -1,6 +1,6 @@
 /**
  * First masks that know something of the scene: clusters of its values, of its parts, or of values at their places. The
- * twin of tag/informed.py, for one scene.
+ * twin of tag/informed.py and tag/clusters.py, for one scene.
  * K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
  *
  * @typedef {import('./safetensors.js').Tensor} Tensor
