@@ -160,12 +160,12 @@ def measure(update: Update, config: Config, device: torch.device, stretch: int) 
         update.advance(stretch)
         sync(device)
         times.append((time.perf_counter() - start) / stretch / config.seeds)
-    seconds = statistics.median(times)
+    seconds, work = statistics.median(times), update_flop(config) / config.seeds
     return {
         "ms_per_seed_update": 1e3 * seconds,
         "spread_ms": 1e3 * (max(times) - min(times)),
-        "gflop": update_flop(config) / config.seeds / 1e9,
-        "tflops": update_flop(config) / config.seeds / seconds / 1e12,
+        "gflop": work / 1e9,
+        "tflops": work / seconds / 1e12,
         "gib": torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else None,
         "updates_timed": 5 * stretch,
     }

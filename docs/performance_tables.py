@@ -25,12 +25,6 @@ SPEED = {
     "tf32-texture-5": "TextureMNIST phase 1, 5 seeds, float32 (TF32)",
 }
 """Case -> its title."""
-IMAGES = {
-    "tetrominoes-1": "tetrominoes, one seed",
-    "tetrominoes-5": "tetrominoes, five seeds",
-    "sprites-1": "sprites, one seed",
-    "sprites-5": "sprites, five seeds",
-}
 PROFILED = ("one", "seeds-20", "layer-seeds-20", "texture-5")
 GROWTH = {
     "seeds (K = 4, T = 3, N = 400, batch 100)": ["one", "seeds-2", "seeds-5", "seeds-10", "seeds-20"],
@@ -60,22 +54,6 @@ def speed(record: dict[str, Any]) -> str:
     note = (
         f"{where}; measured in the same run: {record['matmul_tflops']:.0f} TFLOP/s in bf16 products of 8192 x 8192, "
         f"{record['copy_tbs']:.2f} TB/s copying. The eager model is the Shapes model, so TextureMNIST has no speed-up."
-    )
-    return f"{table(head, rows)}\n\n{note}"
-
-
-def images(record: dict[str, Any]) -> str:
-    rows = []
-    for name, title in IMAGES.items():
-        found = record["cases"][name]
-        floor = found["gflop"] / record["matmul_tflops"]
-        figures = f"{found['ms_per_seed_update']:.2f}", f"{floor:.2f}", f"{found['gib']:.1f}", f"{found['ready_s']:.0f}"
-        rows.append([title, *figures])
-    head = ["what", "ms per update and seed", "floor", "GiB, all seeds", "seconds to compile"]
-    peak = record["matmul_tflops"]
-    note = (
-        f"{record['environment']['gpu']}; the floor is the time of the products alone at the {peak:.0f} TFLOP/s of "
-        "large ones, measured in the same run. All cases compiled side by side."
     )
     return f"{table(head, rows)}\n\n{note}"
 

@@ -10,7 +10,7 @@ from page_toys import TOYS, Site, Visit, toy_inputs
 
 from taggernet import Tagger, data
 
-TOLERANCE = 3e-4
+TOLERANCE = 2e-4
 """Largest difference of m and z, after the last iteration, in the user's units."""
 START_TOLERANCE = 1e-3
 """Of m at a start from the scene: PyTorch's own float32 is up to 3e-4 from its float64."""

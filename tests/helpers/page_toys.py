@@ -55,7 +55,7 @@ TOYS = {
         lateral=False,
     ),
     "conv-broadcast": TaggerConfig(
-        shape=(9, 14), channels=3, widths=(30, 10), heads="plain", mapping="conv", conv_channels=(6, 9), patch=2,
+        shape=(9, 14), channels=3, widths=(30, 12), heads="plain", mapping="conv", conv_channels=(6, 9), patch=2,
         top="relu", lateral=False, decoder="broadcast", start_patch=3,
     ),
     "code-batch": TaggerConfig(shape=(6, 9), kind="real", widths=(30, 10), lateral=False, v_start=0.3),

@@ -17,7 +17,7 @@ from taggernet import Tagger, TaggerConfig
 from taggernet.export import export, session
 from taggernet.nets import ConvMapping
 from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates
-from taggernet.nets.conv import EnlargingConv
+from taggernet.nets.conv import EnlargingConv, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
@@ -66,7 +66,7 @@ def test_an_enlarging_convolution_is_one_of_an_enlarged_image(times: int) -> Non
     images.requires_grad_()
     large = nn.Upsample(scale_factor=times, mode="nearest")(images.permute(0, 3, 1, 2))
     plain = nn.functional.conv2d(large, conv.weight, padding=1).permute(0, 2, 3, 1)
-    ours = conv(images)
+    ours = unfold_patches(conv(images), times, 3 * times, 4 * times)
     torch.testing.assert_close(ours, plain, rtol=1e-6, atol=1e-6)
     for a, b in zip(*(torch.autograd.grad(y.pow(3).sum(), (images, conv.weight)) for y in (ours, plain)), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

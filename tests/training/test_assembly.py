@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from toys import toy
 
 from taggernet.recipes import recipe
-from taggernet.training import datasets
+from taggernet.training import Config, datasets
 from taggernet.training.adam import TrainState
 from taggernet.training.assembly import update_flop, update_for
 from taggernet.training.seeds import initial_weights
@@ -22,7 +22,10 @@ from taggernet.training.step import Update
 
 
 def build(seeds: int = 1) -> Update:
-    config = replace(toy(seeds=seeds), discount=0.5)
+    return build_for(replace(toy(seeds=seeds), discount=0.5))
+
+
+def build_for(config: Config) -> Update:
     part, device = Part.of(config.optimiser.batch), torch.device("cpu")
     state = TrainState.fresh(initial_weights(config.model, config.seed_list, device), ema=False)
     source = datasets.source(config, device, config.seed_list, part, datasets.training_set(config, None))
@@ -53,10 +56,7 @@ def test_work_of_convolutions_is_done_at_every_position() -> None:
     small = replace(config.model, shape=(16, 16), conv_channels=(8, 12), widths=(16, 4))
     config = replace(config, model=small, data=replace(config.data, size=16, train=20, valid=20))
     config = replace(config, optimiser=replace(config.optimiser, batch=4))
-    part, device = Part.of(4), torch.device("cpu")
-    state = TrainState.fresh(initial_weights(config.model, [0], device), ema=False)
-    source = datasets.source(config, device, [0], part, datasets.training_set(config, None))
-    update = update_for(config, source, state, device, part, shared_statistics=False)
+    update = build_for(config)
     with FlopCounterMode(display=False) as counter:
         update.once()
     assert counter.get_total_flops() == pytest.approx(update_flop(config), rel=0.1)

@@ -90,7 +90,7 @@ def unfold_patches(patches: Float[Tensor, "*S R h w G"], side: int, height: int,
 
 
 class EnlargingConv(Conv):
-    """The convolution of an image that is first enlarged ``times`` x ``times``, computed at the image's own size.
+    """The convolution of an image that is first enlarged ``times`` x ``times``, as patches at the image's own size.
 
     Every position becomes a patch of outputs, and the kernel of each is the given one with those of its weights added
     up that fall on the same position: a quarter of the memory of an enlarged image, for twice the size.
@@ -110,8 +110,10 @@ class EnlargingConv(Conv):
 
     def forward(self, x: Images) -> Float[Tensor, "*S R h w G"]:
         kernels = torch.einsum("aid,bje,...ocde->...abocij", self.taps, self.taps, self.weight.to(self.taps.dtype))
-        patches = self.convolved(x, kernels.flatten(-6, -4).to(self.weight.dtype))
-        return unfold_patches(patches, self.times, x.shape[-3] * self.times, x.shape[-2] * self.times)
+        return self.convolved(x, kernels.flatten(-6, -4).to(self.weight.dtype))
+
+    def parameter_roles(self) -> Roles:
+        return {self.weight: ParameterRole(fan_in=self.fan_in, uses=self.times**2)}
 
 
 class ConvMapping(nn.Module):
@@ -138,7 +140,7 @@ class ConvMapping(nn.Module):
         decoder: Decoder = "mirror",
     ) -> None:
         super().__init__()
-        self.shape, self.channels, self.patch, self.decoder = shape, channels, patch, decoder
+        self.shape, self.channels, self.patch = shape, channels, patch
         self.positions = math.prod(shape)
         self.elements = self.positions * channels
         height, width = (-(-side // patch) for side in shape)
@@ -209,11 +211,8 @@ class ConvMapping(nn.Module):
         return Mapped(z_pre.reshape(*rows, self.elements), m_pre.reshape(*rows, self.positions), top)
 
     def _finer(self, conv: nn.Module, images: Images, side: int, size: tuple[int, int]) -> Float[Tensor, "*S R h w G"]:
-        """A convolution on the way down: every position becomes a patch, before it (broadcast) or after it."""
-        drawn: Tensor = conv(images)
-        if self.decoder == "broadcast":
-            return drawn[..., : size[0], : size[1], :]
-        return unfold_patches(drawn, side, *size)
+        """A convolution on the way down, which makes a patch of every position."""
+        return unfold_patches(conv(images), side, *size)
 
     def _images(self, features: Float[Tensor, "*S R Q"]) -> Images:
         """[z, m, delta z, L(m)] as the features of an image's positions."""
@@ -224,13 +223,11 @@ class ConvMapping(nn.Module):
     def parameter_roles(self) -> Roles:
         """A convolution belongs to the level it leads to, or for the way down comes to; the Ladder lies above them."""
         found, areas = inner_roles(self), [math.prod(size) for size in self.sizes]
-        kernels = self.patch**2, 4  # of an enlarging convolution, each at the size of what it enlarges
-        finest, finer = kernels if self.decoder == "broadcast" else (1, 1)
         for level, (up, bias) in enumerate(zip(self.up, self.bias, strict=True)):
             found |= in_layer(level, up, bias, uses=areas[level])
         for level, (down, combinator) in enumerate(zip(self.down, self.combine, strict=True)):
-            found |= in_layer(level + 1, down, uses=finer * areas[level + 1]) | in_layer(level, combinator)
-        found |= in_layer(0, self.out, uses=finest * areas[0])
+            found |= in_layer(level + 1, down, uses=areas[level + 1]) | in_layer(level, combinator)
+        found |= in_layer(0, self.out, uses=areas[0])
         for parameter, role in self.ladder.parameter_roles().items():
             found |= {parameter: replace(role, layer=min(TOP, role.layer + len(self.up) - 1))}
         return found if self.reader is None else found | in_layer(TOP, self.reader)

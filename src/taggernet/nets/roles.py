@@ -52,11 +52,11 @@ def inner_roles(module: nn.Module) -> Roles:
 
 
 def in_layer(layer: int, *parts: nn.Module | nn.Parameter, uses: int = 1) -> Roles:
-    """The roles of these parts, placed in a layer."""
+    """The roles of these parts, placed in a layer and used so many times as often."""
     found: Roles = {}
     for part in parts:
         found |= {part: ParameterRole()} if isinstance(part, nn.Parameter) else roles_of(part)
-    return {parameter: replace(role, layer=layer, uses=uses) for parameter, role in found.items()}
+    return {parameter: replace(role, layer=layer, uses=uses * role.uses) for parameter, role in found.items()}
 
 
 def named_roles(model: nn.Module) -> dict[str, ParameterRole]:

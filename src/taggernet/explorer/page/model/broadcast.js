@@ -23,18 +23,6 @@ export function coordinates(height, width) {
   return where
 }
 
-/** Every position side x side times. @param {Images} images @param {number} rows @param {number} side @returns {Images} */
-export function enlarged({ data, height: h, width: w, features }, rows, side) {
-  const height = h * side, width = w * side
-  const out = new Float32Array(rows * height * width * features)
-  for (let at = 0; at < rows * height * width; at++) {
-    const row = Math.floor(at / (height * width)), y = Math.floor(at / width) % height, x = at % width
-    const from = ((row * h + Math.floor(y / side)) * w + Math.floor(x / side)) * features
-    out.set(data.subarray(from, from + features), at * features)
-  }
-  return { data: out, height, width, features }
-}
-
 /**
  * In the place of a Ladder on the coarsest level, of this height and width.
  *

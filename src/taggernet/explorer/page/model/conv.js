@@ -6,7 +6,7 @@
  * @typedef {import('./layers.js').Layers} Layers
  * @typedef {{data: Float32Array, height: number, width: number, features: number}} Images
  */
-import { broadcastFor, enlarged } from './broadcast.js'
+import { broadcastFor } from './broadcast.js'
 import { classHeadFor, ladderFor } from './ladder.js'
 import { combinatorFor, hasNormalisedHeads, ladderWidths, rectify } from './layers.js'
 
@@ -20,12 +20,47 @@ export function levelSizes({ shape, patch, conv_channels: levels }) {
 }
 
 /**
+ * A convolution's weights as a matrix; on the way down of the broadcast decoder, that of the enlarging convolution.
+ *
+ * @param {ModelConfig} config
+ * @param {string} name
+ * @param {import('./safetensors.js').Tensor} weight
+ */
+export function kernelMatrix({ decoder, patch }, name, weight) {
+  const times = name.startsWith('mapping.down.') ? 2 : name === 'mapping.out.weight' ? patch : 1
+  return asMatrix(decoder === 'broadcast' && times > 1 ? enlarging(weight, times) : weight)
+}
+
+/**
+ * Kernels that make a patch of times x times outputs of every position, as the given ones do of an enlarged image: in each,
+ * the weights are added up that fall on the same position.
+ *
+ * @param {import('./safetensors.js').Tensor} weight (outputs, inputs, 3, 3)
+ * @param {number} times
+ * @returns {import('./safetensors.js').Tensor}
+ */
+function enlarging({ shape: [outputs, inputs], data }, times) {
+  const places = SIDE * SIDE, kernels = new Float32Array(times * times * data.length)
+  const seen = (/** @type {number} */ output, /** @type {number} */ at) => Math.floor((output + at - 1) / times) + 1
+  for (let patch = 0; patch < times * times; patch++) {
+    const y = Math.floor(patch / times), x = patch % times
+    for (let pair = 0; pair < outputs * inputs; pair++) {
+      for (let place = 0; place < places; place++) {
+        const to = seen(y, Math.floor(place / SIDE)) * SIDE + seen(x, place % SIDE)
+        kernels[(patch * outputs * inputs + pair) * places + to] += data[pair * places + place]
+      }
+    }
+  }
+  return { shape: [times * times * outputs, inputs, SIDE, SIDE], data: kernels }
+}
+
+/**
  * A convolution's weights (outputs, inputs, 3, 3) as a matrix whose rows are those of a patch, (3 3 inputs, outputs).
  *
  * @param {import('./safetensors.js').Tensor} weight
  * @returns {import('./safetensors.js').Tensor}
  */
-export function asMatrix({ shape: [outputs, inputs], data }) {
+function asMatrix({ shape: [outputs, inputs], data }) {
   const places = SIDE * SIDE, matrix = new Float32Array(data.length)
   for (let o = 0; o < outputs; o++) {
     for (let i = 0; i < inputs; i++) {
@@ -99,16 +134,6 @@ export function unfoldPatches(patches, rows, side, height, width) {
   return { data: images, height, width, features }
 }
 
-/** The upper left of every image. @param {Images} images @param {number} rows @param {number} height @param {number} width @returns {Images} */
-function cut({ data, height: h, width: w, features }, rows, height, width) {
-  const out = new Float32Array(rows * height * width * features), length = width * features
-  for (let line = 0; line < rows * height; line++) {
-    const from = (Math.floor(line / height) * h + (line % height)) * w * features
-    out.set(data.subarray(from, from + length), line * length)
-  }
-  return { data: out, height, width, features }
-}
-
 /** @param {ModelConfig} config @param {Layers} layers @returns {import('./ladder.js').Mapping} */
 export function convMapping(config, layers) {
   const { of } = layers, { shape: [height, width], channels, patch, conv_channels: levels } = config
@@ -145,9 +170,8 @@ export function convMapping(config, layers) {
     return { ...heads(out.data, rows, iteration), top: classHead?.(features, rows, iteration) ?? top }
   }
 
-  /** A convolution on the way down: every position becomes a patch, before it (broadcast) or after it. @param {string} name @param {Images} images @param {number} rows @param {number} side @param {number} h @param {number} w */
+  /** A convolution on the way down, which makes a patch of every position. @param {string} name @param {Images} images @param {number} rows @param {number} side @param {number} h @param {number} w */
   function finer(name, images, rows, side, h, w) {
-    if (broadcast) return cut(convolved(layers, name, enlarged(images, rows, side), rows), rows, h, w)
     return unfoldPatches(convolved(layers, name, images, rows), rows, side, h, w)
   }
 

@@ -12,7 +12,7 @@
  * @typedef {{deltaZ: Float32Array, ratio: Float32Array}} Evidence
  */
 import { readCard, tensorShapes } from './card.js'
-import { asMatrix, convMapping } from './conv.js'
+import { convMapping, kernelMatrix } from './conv.js'
 import { byParts, byPlaces, byValue, inOrderOf, medians, partsOf } from './informed.js'
 import { ladderMapping } from './ladder.js'
 import { layersOf } from './layers.js'
@@ -71,7 +71,7 @@ export class Tagger {
       }
     }
     const matrices = [...tensors].filter(([name]) => name.endsWith('.weight'))
-      .map(([name, weight]) => /** @type {[string, Tensor]} */ ([name, weight.shape.length === 4 ? asMatrix(weight) : weight]))
+      .map(([name, weight]) => /** @type {[string, Tensor]} */ ([name, weight.shape.length === 4 ? kernelMatrix(read.config, name, weight) : weight]))
     return new Tagger(read, tensors, await products(new Map(matrices), plain))
   }
 
