@@ -19,8 +19,8 @@ class Demo:
     """A shipped model, shapes or texture-mnist-2; or small, which is trained first, in about a minute."""
     out: Path = Path("demo")
     """Folder for the figure."""
-    scenes: int = 200
-    """How many scenes to group."""
+    scenes: int | None = None
+    """How many scenes to group; by default 200, or 40 large images."""
     updates: int | None = None
     """small: updates to train for, 1,500 by default; about 25 updates a second on one core."""
     seed: int | None = None

@@ -32,28 +32,32 @@ from taggernet.viz.terminal import show
 
 SCENES, DRAWN, BATCH = 200, 8, 100
 """Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
+IMAGES, LARGE = 40, 1_000
+"""Scenes that are grouped of images with more positions than this, a few at a time."""
 SHOWN = ("cost", "ami", "ari_foreground", "error")
 """The metrics that are printed, where a model has them."""
 SMALL, UPDATES = "small", 1_500
 """The recipe that is trained while one waits, and for how long."""
 
 
-def demo(name: str, out: Path, *, scenes: int = SCENES, updates: int | None = None, seed: int | None = None) -> Path:
+def demo(
+    name: str, out: Path, *, scenes: int | None = None, updates: int | None = None, seed: int | None = None
+) -> Path:
     """Group held-out scenes with a shipped model, print its metrics after every iteration, draw some.
 
-    ``name`` is a shipped model or 'small', which is trained first (``updates`` and ``seed`` are for it alone).
-    Returns the path of the figure.
+    ``name`` is a shipped model or 'small', which is trained first (``updates`` and ``seed`` are for it alone);
+    ``scenes`` is 200 by default, 40 for large images. Returns the path of the figure.
     """
-    if scenes < 1:
+    if scenes is not None and scenes < 1:
         raise ValueError(f"scenes={scenes} was given, but it must be at least 1")
     if name == SMALL:
-        return _train_and_show(out, scenes, UPDATES if updates is None else updates, seed or 0)
+        return _train_and_show(out, scenes or SCENES, UPDATES if updates is None else updates, seed or 0)
     if updates is not None or seed is not None:
         raise ValueError(f"updates and seed are for 'taggernet demo {SMALL}': the model {name!r} is trained already")
     return _show_shipped(name, out, scenes)
 
 
-def _show_shipped(name: str, out: Path, count: int) -> Path:
+def _show_shipped(name: str, out: Path, count: int | None) -> Path:
     if name not in shipped():
         there = ", ".join(map(repr, [*shipped(), SMALL]))
         raise ValueError(
@@ -65,10 +69,12 @@ def _show_shipped(name: str, out: Path, count: int) -> Path:
     if lacking:
         raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper ship")
     groups, iterations, starts = card["test"]["groups"], card["test"]["iterations"], card["test"].get("starts", 1)
-    scenes, source = held_out(card["data"], count)
+    large = model.config.positions > LARGE and not model.config.sees_the_batch
+    batch = DRAWN if large else BATCH
+    scenes, source = held_out(card["data"], count or (IMAGES if large else SCENES))
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
         metrics = evaluate_weights(
-            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH, starts=starts
+            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=batch, starts=starts
         ).metrics()
     seconds = time.perf_counter() - begun
     wanted = [metric for metric in SHOWN if metric in metrics]
