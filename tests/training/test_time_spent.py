@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from toys import toy
 
+from taggernet.fileio import write_json
 from taggernet.training import train
 from taggernet.training.time_spent import PARTS, TimeSpent, in_words
 
@@ -68,3 +69,12 @@ def test_a_run_records_every_call(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert call["evaluation"] > 0
     assert calls[1]["start-up"] == pytest.approx(5, abs=0.5)
     assert "s in all: start-up 5" in capsys.readouterr().err
+
+
+def test_a_resumed_run_counts_the_training_of_every_call(tmp_path: Path) -> None:
+    config = toy(updates=6)
+    first = train(config, tmp_path)
+    write_json(tmp_path / "timing.json", {"calls": [{"start-up": 500.0, "compiling": 20.0, "updates": 30.0}]})
+    again = train(config, tmp_path)
+    assert first.seconds < 40
+    assert 50 <= again.seconds < 90

@@ -177,7 +177,8 @@ class _Training(UpdateLoop):
         with ExitStack() as stack:
             self._open_logs(stack)
             stack.enter_context(self.writer)
-            seconds = self.run_updates()
+            before = 0.0 if self.path is None else run_dir.seconds_before(self.path)
+            seconds = before + self.run_updates()
         run = Run(
             config, dict(state.evaluated), state.step, seconds, self.metrics, self.path, self.done_early, self.freeze_on
         )

@@ -22,6 +22,7 @@ class Run:
     weights: dict[str, Tensor]
     step: int
     seconds: float
+    """Of training, in all calls that worked on the run."""
     metrics: Metrics
     folder: Path | None = None
     done_early: bool = False

@@ -21,8 +21,10 @@ from taggernet.model_io import read_card
 from taggernet.tagger import Tagger
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
+from taggernet.training.time_spent import TRAINING
 
 LOCK = ".lock"
+TIMING = "timing.json"
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,19 @@ def save_models(folder: Path, models: Iterable[tuple[int, Tagger]], card: dict[s
 
 def add_times(folder: Path, times: dict[str, float]) -> None:
     """Where the time of a call went, below those of the calls before it."""
-    path = folder / "timing.json"
-    calls = read_json(path).get("calls", []) if path.is_file() else []
-    write_json(path, {"calls": [*calls, {name: round(seconds, 3) for name, seconds in times.items()}]})
+    rounded = {name: round(seconds, 3) for name, seconds in times.items()}
+    write_json(folder / TIMING, {"calls": [*_calls(folder), rounded]})
+
+
+def seconds_before(folder: Path) -> float:
+    """Spent on training by the calls that worked on a run before this one."""
+    return float(sum(call.get(part, 0.0) for call in _calls(folder) for part in TRAINING))
+
+
+def _calls(folder: Path) -> list[dict[str, float]]:
+    path = folder / TIMING
+    found: list[dict[str, float]] = read_json(path).get("calls", []) if path.is_file() else []
+    return found
 
 
 def models_of(folder: Path) -> list[Path]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PARTS = ("start-up", "data", "compiling", "updates", "evaluation", "checkpoints")
+TRAINING = PARTS[2:]
+"""Those of the loop over updates."""
 
 
 class TimeSpent:
