@@ -2,8 +2,8 @@
 
     python -m paper ship runs/table1/shapes-best/seed-0 shapes --record results/table1/shapes-best.json
 
-The weights are stored in half precision, BatchNorm's statistics are frozen on training scenes, and the metrics on the
-card are those of what is stored, on the whole test split: what ``Tagger.from_pretrained`` loads is what was measured.
+The weights are stored in 16 bits (or 8), BatchNorm's statistics are frozen on training scenes, and the metrics on the card
+are those of what is stored, on the whole test split: what ``Tagger.from_pretrained`` loads is what was measured.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from taggernet.config.run import Config, to_json
 from taggernet.evaluation import evaluate_weights, stack_weights
@@ -45,6 +45,8 @@ class Ship:
     """Folder that holds the shipped models."""
     test: int | None = None
     """Test scenes to measure on; by default the run's own number."""
+    bits: Literal[16, 8] = 16
+    """Of the stored weights."""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     overwrite: bool = False
@@ -71,10 +73,10 @@ def ship(options: Ship) -> Path:
     making = options.to / f".{options.name}.tmp"
     shutil.rmtree(making, ignore_errors=True)
     try:
-        _frozen(Tagger.load(source), config).save(making, half=True)
+        _frozen(Tagger.load(source), config).save(making, bits=options.bits)
         _check_size(options.name, making / WEIGHTS)
         card = _card(options, source, config, making)
-        Tagger.load(making).save(making, card, half=True)
+        Tagger.load(making).save(making, card, bits=options.bits)
         (making / WEIGHTS).chmod(0o644)  # an installation is read by others than the one who made it
         if target.exists():
             shutil.rmtree(target)
@@ -140,7 +142,7 @@ def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
         "iterations": config.test_iterations,
         "batch": config.evaluation_batch,
         "starts": config.test_starts,
-        "weights": "float16",
+        "weights": {16: "float16", 8: "int8"}[options.bits],
         "figures": {name: [round(value, 5) for value in values[0]] for name, values in metrics.items()},
     }
 

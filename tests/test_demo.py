@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("without_typecheck")
 def stand_in(folder: Path, name: str, model: Tagger, figures: dict[str, list[float]]) -> None:
     """An untrained model with a card like a shipped one's."""
     test = {"scenes": 10_000, "groups": 3, "iterations": 2, "batch": 100, "weights": "float16", "figures": figures}
-    model.save(folder / name, {"recipe": name, "data": asdict(DataConfig(name=name)), "test": test}, half=True)
+    model.save(folder / name, {"recipe": name, "data": asdict(DataConfig(name=name)), "test": test}, bits=16)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from taggernet.model_io import CARD, WEIGHTS
+from taggernet.fileio import read_tensors, write_tensors
+from taggernet.model_io import CARD, ROW_SCALE, WEIGHTS
 from taggernet.nets import MLPMapping
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
@@ -44,6 +45,11 @@ def tagger() -> Tagger:
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     return model
+
+
+def wide() -> Tagger:
+    torch.manual_seed(0)
+    return Tagger(TaggerConfig(shape=(400,), kind="real", widths=(200, 100), norm="layer"))
 
 
 @pytest.fixture
@@ -87,7 +93,7 @@ def test_a_person_can_read_the_card(saved: Path) -> None:
 
 def test_half_precision(saved: Path, tmp_path: Path) -> None:
     """Large tensors as float16, small ones (v among them) exact; the model that comes back is float32."""
-    half = tagger().save(tmp_path / "half", half=True)
+    half = tagger().save(tmp_path / "half", bits=16)
     assert (half / WEIGHTS).stat().st_size < 0.7 * (saved / WEIGHTS).stat().st_size
     model, again = tagger(), Tagger.load(half)
     for name, tensor in model.state_dict().items():
@@ -97,6 +103,55 @@ def test_half_precision(saved: Path, tmp_path: Path) -> None:
         assert torch.equal(other, exact), name
     x = Key.of(0).uniform(3, 5, 8)
     torch.testing.assert_close(model.group(x).masks, again.group(x).masks, rtol=0.05, atol=0.05)
+
+
+def test_eight_bits(tmp_path: Path) -> None:
+    """Matrices are within half a step of what they were, and stay so if the model is saved again."""
+    model = wide()
+    folder = model.save(tmp_path / "8", bits=8)
+    assert (folder / WEIGHTS).stat().st_size < 0.3 * (model.save(tmp_path / "32") / WEIGHTS).stat().st_size
+    once = Tagger.load(folder)
+    again = Tagger.load(once.save(tmp_path / "again", bits=8))
+    for name, tensor in model.state_dict().items():
+        found = once.state_dict()[name]
+        assert found.dtype == torch.float32
+        if name.endswith("weight"):
+            step = tensor.abs().amax(-1, keepdim=True) / 127
+            assert ((found - tensor).abs() <= 0.501 * step).all(), name
+            assert not torch.equal(found, tensor)
+        torch.testing.assert_close(again.state_dict()[name], found, rtol=1e-6, atol=0)
+    x = Key.of(0).uniform(3, 400)
+    torch.testing.assert_close(model.group(x).masks, once.group(x).masks, rtol=0.1, atol=0.1)
+
+
+def test_rows_of_zeros_survive_eight_bits(tmp_path: Path) -> None:
+    model = wide()
+    with torch.no_grad():
+        model.mapping.W_h.weight[3] = 0  # type: ignore[union-attr, index]
+    assert not Tagger.load(model.save(tmp_path / "m", bits=8)).mapping.W_h.weight[3].any()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("damage", ["missing", "float", "longer"])
+def test_row_scales_that_do_not_fit_are_refused(damage: str, tmp_path: Path) -> None:
+    folder = wide().save(tmp_path / "m", bits=8)
+    tensors = read_tensors(folder / WEIGHTS)
+    name = "mapping.W_h.weight"
+    if damage == "missing":
+        del tensors[name]
+    elif damage == "float":
+        tensors[name] = tensors[name].float()
+    else:
+        tensors[name + ROW_SCALE] = torch.ones(7, 1)
+    write_tensors(folder / WEIGHTS, tensors)
+    with pytest.raises(ValueError, match=r"the row scales of mapping\.W_h\.weight do not fit it"):
+        Tagger.load(folder)
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_other_numbers_of_bits_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="bits=4 was given, but weights are stored in 32, 16 or 8 bits"):
+        tagger().save(tmp_path / "m", bits=4)  # type: ignore[arg-type]
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_default_configuration_survives(tmp_path: Path) -> None:
@@ -291,6 +346,6 @@ def test_half_precision_refuses_weights_that_overflow(tmp_path: Path) -> None:
     with torch.no_grad():
         model.mapping.W_h.weight[0, 0] = 1e5  # type: ignore[union-attr, index]
     with pytest.raises(ValueError, match=r"W_h\.weight holds 100000, but half precision ends at 65504"):
-        model.save(tmp_path / "m", half=True)
+        model.save(tmp_path / "m", bits=16)
     assert not (tmp_path / "m").exists()
     assert torch.equal(Tagger.load(model.save(tmp_path / "m")).mapping.W_h.weight, model.mapping.W_h.weight)  # type: ignore[union-attr]

@@ -30,7 +30,7 @@ def same(a: Tagger, b: Tagger, atol: float = 0.0) -> bool:
 def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A weights folder with one shipped model, 'tiny'."""
     folder = tmp_path / "weights"
-    tiny().save(folder / "tiny", {"recipe": "none"}, half=True)
+    tiny().save(folder / "tiny", {"recipe": "none"}, bits=16)
     monkeypatch.setattr(pretrained, "SHIPPED", folder)
     return folder
 

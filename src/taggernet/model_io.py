@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +23,11 @@ WEIGHTS, CARD = "model.safetensors", "config.json"
 FORMAT = 1
 GROUPS, ITERATIONS = 4, 5
 """K and T of a model that names none: those of the paper, and of every model that version 0.1 wrote."""
+Bits = Literal[32, 16, 8]
+LARGE, WIDE = 1_000, 32
+"""Numbers of a tensor that is worth packing, and the shorter side of a matrix whose rows are worth a scale each."""
+ROW_SCALE = ".row_scale"
+"""Behind the name of a matrix of int8: the number that each of its rows is multiplied by."""
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -34,18 +39,23 @@ def write_model(
     *,
     groups: int = GROUPS,
     iterations: int = ITERATIONS,
-    half: bool = False,
+    bits: Bits = 32,
     whole: Collection[str] = (),
 ) -> Path:
-    """Write weights, configuration, K and T into a folder; ``half``: large tensors as float16, but not ``whole``."""
-    if half:
-        weights = {
-            name: _halved(name, tensor) if tensor.numel() > 1000 and name not in whole else tensor
-            for name, tensor in weights.items()
-        }
+    """Write weights, configuration, K and T into a folder.
+
+    ``bits`` of the numbers of large tensors, but for those in ``whole``. 8: matrices as int8 with a scale for each row,
+    other tensors as float16.
+    """
+    if bits not in (32, 16, 8):
+        raise ValueError(f"bits={bits!r} was given, but weights are stored in 32, 16 or 8 bits")
+    packed: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        is_small = name in whole or tensor.numel() <= LARGE
+        packed |= {name: tensor} if bits == 32 or is_small else _packed(name, tensor, bits)
     folder = Path(folder)
     make_folder(folder)
-    write_tensors(folder / WEIGHTS, weights)
+    write_tensors(folder / WEIGHTS, packed)
     use = {"groups": groups, "iterations": iterations}
     write_json(folder / CARD, {"format": FORMAT, "model": asdict(config), **use, "card": card or {}})
     return folder
@@ -55,7 +65,7 @@ def read_model(folder: str | Path, device: torch.device | str = "cpu") -> tuple[
     """What ``write_model`` wrote; the weights still have to be held against the model (``assign_weights``)."""
     folder = Path(folder)
     config = read_model_config(folder)
-    return config, read_tensors(folder / WEIGHTS, device)
+    return config, _unpacked(read_tensors(folder / WEIGHTS, device), folder / WEIGHTS)
 
 
 def read_model_config(folder: Path) -> TaggerConfig:
@@ -102,10 +112,25 @@ def assign_weights(model: torch.nn.Module, tensors: dict[str, Tensor], source: o
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
 
 
-def _halved(name: str, tensor: Tensor) -> Tensor:
+def _packed(name: str, tensor: Tensor, bits: Bits) -> dict[str, Tensor]:
+    """A large tensor in 16 bits; a wide matrix, if asked for, in 8 with its scales."""
+    if bits == 8 and tensor.ndim == 2 and min(tensor.shape) >= WIDE:
+        scale = (tensor.abs().amax(-1, keepdim=True) / 127).clamp_min(torch.finfo(torch.float32).tiny)
+        return {name: (tensor / scale).round().to(torch.int8), name + ROW_SCALE: scale}
     halved = tensor.half()
     if not torch.isfinite(halved).all():
         raise ValueError(
-            f"{name} holds {tensor.abs().max().item():g}, but half precision ends at 65504: save it with half=False"
+            f"{name} holds {tensor.abs().max().item():g}, but half precision ends at 65504: save it with bits=32"
         )
-    return halved
+    return {name: halved}
+
+
+def _unpacked(tensors: dict[str, Tensor], source: object) -> dict[str, Tensor]:
+    """Matrices of int8 multiplied by their scales; everything else as it is."""
+    scales = {name.removesuffix(ROW_SCALE): tensors.pop(name) for name in list(tensors) if name.endswith(ROW_SCALE)}
+    for name, scale in scales.items():
+        matrix = tensors.get(name)
+        if matrix is None or matrix.dtype != torch.int8 or scale.shape != (*matrix.shape[:-1], 1):
+            raise ValueError(f"{source}: the row scales of {name} do not fit it: copy the model again")
+        tensors[name] = matrix * scale
+    return tensors

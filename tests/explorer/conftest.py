@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from page_toys import TOYS, Site, Visit, toy, toy_inputs
 
-from taggernet import data
+from taggernet import Tagger, data
 from taggernet.explorer.bundle import DIGITS, LIST, PAGE, Bundle
 from taggernet.explorer.serve import listen
 from taggernet.explorer.shown_model import Content, as_tensors
@@ -29,6 +29,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     places = {name: SHIPPED / name for name in ("shapes", "texture-mnist-2")} | {
         name: model.save(folder / name) for name, model in toys.items()
     }
+    places["eight-bits"] = toys["binary-layer"].save(folder / "eight-bits", bits=8)
+    toys["eight-bits"] = Tagger.load(places["eight-bits"])
     for name, place in places.items():
         files |= {f"{name}/{file}": place / file for file in (WEIGHTS, CARD)}
     images, labels = data.fixture_digits("test")

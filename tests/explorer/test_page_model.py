@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from page_toys import TOYS, Site, Visit, toy_inputs
 
 from taggernet import Tagger, data
@@ -44,6 +45,12 @@ def test_a_toy_of_each_kind_groups_as_in_pytorch(name: str, plain: bool, visit: 
     x = toy_inputs(model.config, 1)[0]
     check(page, name, model, x, 3, 5, plain=plain)
     check(page, name, model, x, 5, 2, seed=11, plain=plain)
+
+
+def test_weights_of_eight_bits_group_as_in_pytorch(visit: Visit, site: Site) -> None:
+    model, toy = site.toys["eight-bits"], site.toys["binary-layer"]
+    assert not all(torch.equal(w, toy.state_dict()[name]) for name, w in model.state_dict().items())
+    check(visit(), "eight-bits", model, toy_inputs(model.config, 1)[0], 3, 5)
 
 
 STARTS = """async ([name, scenes]) => {

@@ -16,7 +16,7 @@ from taggernet import fast
 from taggernet.config.run import Config
 from taggernet.data import Scenes, shapes
 from taggernet.evaluation import evaluate_weights, stack_weights
-from taggernet.model_io import WEIGHTS
+from taggernet.model_io import WEIGHTS, Bits
 from taggernet.nets import BatchNorm, MLPMapping
 from taggernet.nets.frozen import batch_norms
 from taggernet.nets.norm import FrozenNorm
@@ -174,19 +174,19 @@ def test_freezing_again_starts_from_the_statistics_of_the_batch() -> None:
         assert torch.equal(model.state_dict()[name], tensor)
 
 
-@pytest.mark.parametrize("half", [False, True])
-def test_they_are_saved_and_loaded(half: bool, tmp_path: Path) -> None:
-    """In half precision too they stay float32: a small variance would become 0."""
+@pytest.mark.parametrize("bits", [32, 16, 8])
+def test_they_are_saved_and_loaded(bits: Bits, tmp_path: Path) -> None:
+    """With fewer bits too they stay float32: a small variance would become 0."""
     model, x = tagger(replace(CONFIG, widths=(400, 60))), scenes(100, seed=2)
     model.freeze_statistics(scenes(), 3, 4)
     norm = batch_norms(model)[0]
     assert norm.variance is not None
     norm.variance[0, 0, 0] = 1e-9
-    loaded = Tagger.load(model.save(tmp_path / "model", half=half))
+    loaded = Tagger.load(model.save(tmp_path / "model", bits=bits))
     assert loaded.config == model.config
     for name, statistic in model.named_buffers():
         assert torch.equal(loaded.get_buffer(name), statistic)
-    if not half:
+    if bits == 32:
         np.testing.assert_array_equal(loaded.group(x[:1], 3, 6).masks, model.group(x[:1], 3, 6).masks)
 
 

@@ -113,7 +113,7 @@ def test_a_wheel_contains_what_is_shipped(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, source)
-    Tagger(recipe("small").model).save(source / "src" / "taggernet" / "weights" / "another", half=True)
+    Tagger(recipe("small").model).save(source / "src" / "taggernet" / "weights" / "another", bits=16)
     code = f"import hatchling.build as b; print(b.build_wheel({str(tmp_path)!r}))"
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, timeout=120)
     (wheel,) = tmp_path.glob("*.whl")

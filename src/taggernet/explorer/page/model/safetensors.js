@@ -47,6 +47,29 @@ function floats(kind, bytes) {
   }
 }
 
+const ROW_SCALE = '.row_scale'
+
+/**
+ * The tensors of a model: matrices that are stored in eight bits multiplied by the scales of their rows.
+ *
+ * @param {ArrayBuffer} buffer
+ * @param {string} source what to call the file in an error
+ * @returns {Map<string, Tensor>}
+ */
+export function readWeights(buffer, source) {
+  const tensors = readTensors(buffer, source)
+  for (const [name, { data: scales }] of [...tensors].filter(([name]) => name.endsWith(ROW_SCALE))) {
+    tensors.delete(name)
+    const matrix = tensors.get(name.slice(0, -ROW_SCALE.length))
+    const columns = matrix?.shape.at(-1) ?? 0
+    if (!matrix || scales.length * columns !== matrix.data.length) {
+      throw new Error(`${source}: ${name} does not fit: copy the model again`)
+    }
+    matrix.data.forEach((value, i) => { matrix.data[i] = value * scales[Math.floor(i / columns)] })
+  }
+  return tensors
+}
+
 /**
  * The tensors of a file, each as float32.
  *

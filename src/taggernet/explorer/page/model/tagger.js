@@ -19,7 +19,7 @@ import { layersOf } from './layers.js'
 import { likelihoodFor, softmaxOverGroups } from './likelihood.js'
 import { products } from './products.js'
 import { Key } from './rng.js'
-import { readTensors } from './safetensors.js'
+import { readWeights } from './safetensors.js'
 
 /** Whether no value is NaN or infinite. @param {Float32Array} values */
 function allFinite(values) {
@@ -59,7 +59,7 @@ export class Tagger {
    */
   static async from(weights, card, { plain = false } = {}) {
     const read = readCard(card, 'config.json')
-    const tensors = readTensors(weights, 'model.safetensors')
+    const tensors = readWeights(weights, 'model.safetensors')
     for (const [name, shape] of tensorShapes(read.config)) {
       const found = tensors.get(name)
       if (!found) throw new Error(`model.safetensors has no ${name}, which its card asks for: copy the model again`)
