@@ -2,8 +2,8 @@
 
     python -m paper ship runs/table1/shapes-best/seed-0 shapes --record results/table1/shapes-best.json
 
-The weights are stored in 16 bits (or 8), BatchNorm's statistics are frozen on training scenes, and the metrics on the card
-are those of what is stored, on the whole test split: what ``Tagger.from_pretrained`` loads is what was measured.
+The weights are stored in 16 bits (or 8), BatchNorm's statistics are frozen on training scenes, and the metrics on the
+card are those of what is stored, on the whole test split: what ``Tagger.from_pretrained`` loads is what was measured.
 """
 
 from __future__ import annotations
