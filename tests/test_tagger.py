@@ -132,6 +132,18 @@ def test_layernorm_does_not_depend_on_the_batch(config: TaggerConfig, batch_size
     torch.testing.assert_close(alone.masks, whole.masks[:1], rtol=1e-3, atol=1e-5)
 
 
+def test_large_inputs_are_grouped_a_few_at_a_time_on_a_cpu() -> None:
+    """No more than a million numbers of z at once, but at least one input; BatchNorm has the batch it was given."""
+    image = replace(REAL, shape=(200, 200), widths=(4, 3), norm="layer")
+    model = tagger(image)
+    assert [model.inputs_at_once(100, k) for k in (1, 5, 20, 40)] == [25, 5, 1, 1]
+    assert model.inputs_at_once(100, 5, models=2) == 2
+    assert model.inputs_at_once(3, 5) == 3
+    assert tagger(replace(image, norm="batch")).inputs_at_once(100, 5) == 100
+    x = Key.of(1).uniform(7, 40_000)
+    np.testing.assert_allclose(model.group(x, 5, 2).masks, model.group(x, 5, 2, batch_size=1).masks, atol=1e-5)
+
+
 def test_batchnorm_depends_on_the_batch_and_says_nothing_of_one_row() -> None:
     model, x = tagger(replace(BINARY, norm="batch")), scenes()
     assert not torch.allclose(model.group(x, batch_size=3).masks, model.group(x).masks, atol=1e-3)

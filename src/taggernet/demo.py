@@ -33,7 +33,7 @@ from taggernet.viz.terminal import show
 SCENES, DRAWN, BATCH = 200, 8, 100
 """Scenes that are grouped, scenes that are drawn, scenes that BatchNorm sees at a time."""
 IMAGES, LARGE = 40, 1_000
-"""Scenes that are grouped of images with more positions than this, a few at a time."""
+"""Scenes that are grouped of images with more positions than this."""
 SHOWN = ("cost", "ami", "ari_foreground", "error")
 """The metrics that are printed, where a model has them."""
 SMALL, UPDATES = "small", 1_500
@@ -69,12 +69,11 @@ def _show_shipped(name: str, out: Path, count: int | None) -> Path:
     if lacking:
         raise ValueError(f"the card of {name!r} lacks {' and '.join(lacking)}: make it with python -m paper ship")
     groups, iterations, starts = card["test"]["groups"], card["test"]["iterations"], card["test"].get("starts", 1)
-    large = model.config.positions > LARGE and not model.config.sees_the_batch
-    batch = DRAWN if large else BATCH
-    scenes, source = held_out(card["data"], count or (IMAGES if large else SCENES))
+    usual = IMAGES if model.config.positions > LARGE else SCENES
+    scenes, source = held_out(card["data"], count or usual)
     with one_thread():  # on two free cores it costs a few seconds, on busy ones it saves a minute
         metrics = evaluate_weights(
-            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=batch, starts=starts
+            model, stack_weights([model]), scenes, groups=groups, iterations=iterations, batch=BATCH, starts=starts
         ).metrics()
     seconds = time.perf_counter() - begun
     wanted = [metric for metric in SHOWN if metric in metrics]

@@ -167,7 +167,7 @@ def evaluate_weights(
     key = Key.of([seed] * seeds, device).fold("evaluation")
     outputs = [
         functional_call(evaluator, named, (part.to(device).expand(seeds, *part.shape), key, first))
-        for first, part in batches(x, batch)
+        for first, part in batches(x, model.inputs_at_once(batch, groups, seeds))
     ]
     cost, labels, *of_classes = (torch.cat(parts, dim=2) for parts in zip(*outputs, strict=True))
     return Evaluation(scenes, cost.cpu().numpy(), labels, *of_classes)

@@ -173,7 +173,8 @@ class Work:
             raise type(error)(f"{self.data.name}, scenes {first} to {end - 1}: {error}") from None
         masks = Key.of(self.seed, self.model.w.device).fold("masks")
         last: list[State] = []
-        for begin, part in batches(rows.to(self.model.w.device), self.batch):
+        at_once = self.model.inputs_at_once(self.batch, self.groups)
+        for begin, part in batches(rows.to(self.model.w.device), at_once):
             *_, state = self.model.best_states(
                 part, self.groups, self.iterations, masks, first + begin, None, self.starts
             )

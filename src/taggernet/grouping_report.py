@@ -164,7 +164,7 @@ def grouping_report(
         key = Key.of([number] * seeds, device).fold("grouping report")
         parts = [
             functional_call(last, named, (part.to(device).expand(seeds, *part.shape), key, first))
-            for first, part in batches(x, batch)
+            for first, part in batches(x, model.inputs_at_once(batch, groups, seeds))
         ]
         largest, owner = (torch.cat(of_parts, dim=1) for of_parts in zip(*parts, strict=True))
         confidence.append(((largest - 1 / groups) / (1 - 1 / groups))[:, counted].mean(-1))

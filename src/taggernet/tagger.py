@@ -22,7 +22,7 @@ from taggernet.config.model import TaggerConfig
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_count, check_integer
 from taggernet.model_io import Bits
 from taggernet.nets.conv import ConvMapping
-from taggernet.nets.cpu import keep_freed_memory
+from taggernet.nets.cpu import AT_ONCE, keep_freed_memory
 from taggernet.nets.frozen import freezable, freeze
 from taggernet.nets.ladder import LadderMapping
 from taggernet.pretrained import locate
@@ -77,7 +77,7 @@ class Tagger(TaggerLoop):
         check_count("starts", starts, low=1, high=MAX_STARTS)
         histories = [
             [state.to(rows.device) for state in self.best_states(part, k, t, masks, first, noise, starts)]
-            for first, part in batches(rows, batch_size)
+            for first, part in batches(rows, self.inputs_at_once(batch_size, k))
         ]
         config = self.config
         first = has_channels_first(tuple(np.shape(x)), config)
@@ -92,6 +92,12 @@ class Tagger(TaggerLoop):
         out = self.group(x, groups, iterations, seed=seed, batch_size=batch_size)
         probabilities = self.class_probabilities(out.history[-1])
         return probabilities.cpu().numpy() if out.as_numpy else probabilities
+
+    def inputs_at_once(self, most: int, groups: int, models: int = 1) -> int:
+        """How many inputs to give to the loop: on a CPU fewer where they are large, if the result is the same."""
+        if self.config.norm == "batch" or self.w.device.type != "cpu":
+            return most
+        return max(1, min(most, AT_ONCE // (models * groups * self.config.elements)))
 
     def _use(self, groups: int | None, iterations: int | None) -> tuple[int, int]:
         """K and T, checked: those named, else the model's own."""

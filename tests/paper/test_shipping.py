@@ -141,15 +141,14 @@ def test_a_shipped_model_is_as_good_and_as_small_as_its_card_says(name: str) -> 
     test = card["test"]
     assert (test["scenes"], test["weights"]) == (card["data"]["test"], "float16")
     model = Tagger.from_pretrained(name)
-    count, batch = (40, 20) if name == "sprites" else (200, test["batch"])
-    scenes, _ = held_out(card["data"], count)
+    scenes, _ = held_out(card["data"], 40 if name == "sprites" else 200)
     found = evaluate_weights(
         model,
         stack_weights([model]),
         scenes,
         groups=test["groups"],
         iterations=test["iterations"],
-        batch=batch,
+        batch=test["batch"],
     ).metrics()
     few = {"cost": 0.1, "ami": 0.06, "error": 0.06}  # what 200 scenes of few digits may differ by
     assert ("error" in found) == (name == "texture-mnist-2")
