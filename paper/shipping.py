@@ -135,7 +135,7 @@ def _measured(options: Ship, config: Config, stored: Path) -> dict[str, Any]:
         batch=config.evaluation_batch,
         starts=config.test_starts,
     ).metrics()
-    show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in half precision")
+    show(metrics, f"{options.name}: {len(scenes):,} test scenes, weights in {options.bits} bits")
     return {
         "scenes": len(scenes),
         "groups": config.test_groups,
