@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -51,16 +51,17 @@ def run(tmp_path_factory: pytest.TempPathFactory, unchecked: Callable[[], Abstra
     return folder
 
 
-def test_the_card_holds_the_figures_of_the_stored_weights(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bits", [16, 8])
+def test_the_card_holds_the_figures_of_the_stored_weights(bits: Literal[16, 8], run: Path, tmp_path: Path) -> None:
     record = tmp_path / "record.json"
     record.write_text("{}")
-    options = Ship(run / "seed-1", "mine", record=record, to=tmp_path / "weights", device="cpu")
+    options = Ship(run / "seed-1", "mine", record=record, to=tmp_path / "weights", bits=bits, device="cpu")
     folder = ship(options)
     assert folder == tmp_path / "weights" / "mine"
     assert sorted(p.name for p in folder.parent.iterdir()) == ["mine"], "nothing half made is left behind"
     assert sorted(p.name for p in folder.iterdir()) == [CARD, WEIGHTS]
     stored = read_tensors(folder / WEIGHTS)
-    assert {t.dtype for t in stored.values() if t.numel() > 1000} == {torch.float16}
+    assert {t.dtype for t in stored.values() if t.numel() > 1000} == {torch.float16 if bits == 16 else torch.int8}
     card = read_json(folder / CARD)["card"]
     assert (card["name"], card["recipe"], card["seed"]) == ("mine", "small", 1)
     assert card["date"] == np.datetime64("today").astype(str)
@@ -74,6 +75,7 @@ def test_the_card_holds_the_figures_of_the_stored_weights(run: Path, tmp_path: P
     found = evaluate_weights(model, stack_weights([model]), scenes, groups=3, iterations=5, batch=100).metrics()
     for name in ("cost", "ami", "ami_arithmetic", "ari"):
         np.testing.assert_allclose(card["test"]["figures"][name], found[name][0], atol=1e-5)
+    assert card["test"]["weights"] == ("float16" if bits == 16 else "int8")
 
 
 def test_a_shipped_model_is_replaced_only_on_request(run: Path, tmp_path: Path) -> None:
@@ -139,7 +141,8 @@ def test_a_shipped_model_is_as_good_and_as_small_as_its_card_says(name: str) -> 
     assert all(card[with_what][part] for with_what in ("versions", "trained_with") for part in VERSIONS)
     assert (ROOT / card["record"]).is_file()
     test = card["test"]
-    assert (test["scenes"], test["weights"]) == (card["data"]["test"], "float16")
+    assert test["scenes"] == card["data"]["test"]
+    assert test["weights"] == ("int8" if name == "shapes" else "float16")
     model = Tagger.from_pretrained(name)
     scenes, _ = held_out(card["data"], 40 if name == "sprites" else 200)
     found = evaluate_weights(
