@@ -382,7 +382,7 @@ def test_a_challenge_can_be_done_by_keyboard(visit: Visit) -> None:
 
 SOLUTIONS = {
     "overlap": "{ scene: { things: [at(0), { ...at(1), row: 3, col: 12 }, at(2)], ink: null } }",
-    "noise": "{ seed: 1 }",
+    "noise": "{ seed: 3 }",
     "unseen": "{ scene: { things: [at(0), at(1), { ...at(2), row: 1, col: 1 }], ink: null } }",
     "five": "{ k: 7, seed: 7 }",
 }
