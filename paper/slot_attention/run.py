@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -111,7 +111,7 @@ def quick_slots(run: SlotAttentionRun) -> SlotAttentionRun:
 
 
 def run_slot_attention(run: SlotAttentionRun) -> Record:
-    """Train each seed, score it on validation and once on the test split."""
+    """Train each seed; score the weights that were best on validation, there and once on the test split."""
     check_built_in(run.data)
     device = pick_device(run.device)
     scenes = {name: load_split(run.data, name) for name in (("valid", "test") if run.test else ("valid",))}
@@ -128,11 +128,12 @@ def run_slot_attention(run: SlotAttentionRun) -> Record:
             seconds = training.run_updates()
         if not training.finished:
             raise KeyboardInterrupt
-        found: Record = {name: training.score(part) for name, part in scenes.items()}
+        found: Record = {name: training.score(part, training.best.weights) for name, part in scenes.items()}
         record["parameters"] = sum(w.numel() for w in training.model.parameters())
         record["seeds"].append(
             {
                 "seed": seed,
+                "chosen_update": training.best.update,
                 "training_seconds": seconds,
                 "milliseconds_per_update": 1000 * training.spent.seconds["updates"] / run.optimiser.updates,
                 "gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
@@ -175,6 +176,14 @@ class SlotObjective(Objective):
         return Costs(error, error, torch.zeros_like(error))
 
 
+class Chosen(NamedTuple):
+    """The weights that were best on validation, and after which update."""
+
+    score: float
+    update: int
+    weights: dict[str, Tensor]
+
+
 class Training(UpdateLoop):
     """One seed in training."""
 
@@ -205,19 +214,23 @@ class Training(UpdateLoop):
         runtime = RuntimeConfig(log_every=every, evaluate_every=every, checkpoint_every=0, progress=run.progress)
         super().__init__(update, run.optimiser, runtime, [seed])
         self.curve: list[Record] = []
+        self.best = Chosen(-math.inf, 0, {})
 
     def log(self, costs: Tensor) -> None:
         self.curve.append({"step": self.step, "loss": costs[:, 0].mean().item()})
 
     def evaluate(self) -> float:
-        found = self.score(self.valid)
+        weights = {name: w[0].clone() for name, w in self.update.current_state().evaluated.items()}
+        found = self.score(self.valid, weights)
         self.curve[-1] |= {"valid": found, "seconds_trained": self.seconds_trained}
+        score = found.get("ari_foreground", found["ami"])
+        if score > self.best.score:
+            self.best = Chosen(score, self.step, weights)
         return found["ari"]
 
     @torch.no_grad()
-    def score(self, scenes: Scenes) -> dict[str, float]:
+    def score(self, scenes: Scenes, weights: dict[str, Tensor]) -> dict[str, float]:
         """AMI, ARI and foreground ARI of the slots' masks, as for Tagger; ``cost`` is the squared error."""
-        weights = {name: w[0] for name, w in self.update.current_state().evaluated.items()}
         x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
         labels, errors = [], []
         devices = [self.device] if self.device.type == "cuda" else []

@@ -51,8 +51,9 @@ def test_scores_are_those_of_scikit_learn_for_the_largest_mask() -> None:
     run = toy()
     scenes = load_split(run.data, "valid")
     training = Training(run, 3, torch.device("cpu"), scenes)
-    found = training.score(scenes)
-    assert found == training.score(scenes), "scoring starts the slots alike every time"
+    weights = dict(training.model.named_parameters())
+    found = training.score(scenes, weights)
+    assert found == training.score(scenes, weights), "scoring starts the slots alike every time"
     torch.manual_seed(3)
     x = torch.from_numpy(scenes.x).flatten(1).float() * 2 - 1
     with torch.no_grad():
@@ -63,6 +64,15 @@ def test_scores_are_those_of_scikit_learn_for_the_largest_mask() -> None:
     ari = [adjusted_rand_score(t[t > 0], p[t > 0]) for t, p in zip(true, labels, strict=True)]
     assert found["ari_foreground"] == pytest.approx(np.mean(ari), abs=1e-6)
     assert found["cost"] == pytest.approx(((decoded.whole.flatten(1) - x) ** 2).mean().item(), rel=1e-5)
+
+
+def test_the_weights_that_are_best_on_validation_are_scored() -> None:
+    """Training on, which makes groups worse here, does not spoil the score."""
+    optimiser = OptimiserConfig(lr=2e-3, batch=8, updates=40)
+    (seed,) = run_slot_attention(toy(optimiser=optimiser, evaluate_every=4, evaluate_scenes=40))["seeds"]
+    scores = {point["step"]: point["valid"]["ari_foreground"] for point in seed["curve"]}
+    assert scores[seed["chosen_update"]] == max(scores.values()) > scores[40]
+    assert seed["valid"]["ari_foreground"] == pytest.approx(max(scores.values()), abs=1e-6)
 
 
 def test_the_cost_is_the_squared_error_with_and_without_a_dimension_of_seeds() -> None:
