@@ -220,12 +220,12 @@ class Training(UpdateLoop):
         self.curve.append({"step": self.step, "loss": costs[:, 0].mean().item()})
 
     def evaluate(self) -> float:
-        weights = {name: w[0].clone() for name, w in self.update.current_state().evaluated.items()}
+        weights = {name: w[0] for name, w in self.update.current_state().evaluated.items()}
         found = self.score(self.valid, weights)
         self.curve[-1] |= {"valid": found, "seconds_trained": self.seconds_trained}
         score = found.get("ari_foreground", found["ami"])
         if score > self.best.score:
-            self.best = Chosen(score, self.step, weights)
+            self.best = Chosen(score, self.step, {name: w.clone() for name, w in weights.items()})
         return found["ari"]
 
     @torch.no_grad()

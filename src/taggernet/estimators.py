@@ -129,7 +129,7 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         rows, _, _ = model.checked_rows(x)
         one = model.start(1, self.n_groups, Key.of(0).fold("masks"))
         histories: list[list[State]] = []
-        for _, part in batches(rows, batch):
+        for _, part in batches(rows, model.inputs_at_once(batch, self.n_groups)):
             start = State.cat([one] * len(part))
             histories.append([start, *model.iterate(model.inputs(part), start, self.test_iterations)])
         return join_histories(histories)

@@ -51,8 +51,8 @@ def write_model(
         raise ValueError(f"bits={bits!r} was given, but weights are stored in 32, 16 or 8 bits")
     packed: dict[str, Tensor] = {}
     for name, tensor in weights.items():
-        is_small = name in whole or tensor.numel() <= LARGE
-        packed |= {name: tensor} if bits == 32 or is_small else _packed(name, tensor, bits)
+        as_it_is = bits == 32 or name in whole or tensor.numel() <= LARGE
+        packed |= {name: tensor} if as_it_is else _packed(name, tensor, bits)
     folder = Path(folder)
     make_folder(folder)
     write_tensors(folder / WEIGHTS, packed)

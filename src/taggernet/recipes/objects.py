@@ -70,7 +70,7 @@ def sprites() -> Config:
 
 
 def sprites_one_colour() -> Config:
-    """The same with one colour for all sprites of a scene: places tell them apart, and what is learned of shapes."""
+    """The same with one colour for all sprites of a scene: only places tell them apart."""
     base = sprites()
     return replace(
         base,

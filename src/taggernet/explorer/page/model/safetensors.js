@@ -65,7 +65,9 @@ export function readWeights(buffer, source) {
     if (!matrix || scales.length * columns !== matrix.data.length) {
       throw new Error(`${source}: ${name} does not fit: copy the model again`)
     }
-    matrix.data.forEach((value, i) => { matrix.data[i] = value * scales[Math.floor(i / columns)] })
+    scales.forEach((scale, row) => {
+      for (let i = row * columns; i < (row + 1) * columns; i++) matrix.data[i] *= scale
+    })
   }
   return tensors
 }
