@@ -80,7 +80,7 @@ def figure5(
 
 def _filled_in(taken: Trace) -> Trace:
     """E2's row shows as its input what the remaining groups make of the scene."""
-    return Trace((taken.m[-1] * taken.z[-1]).sum(0), taken.z, taken.m, taken.real)
+    return Trace((taken.m[-1] * taken.z[-1]).sum(0), taken.z, taken.m, taken.kind)
 
 
 @dataclass(frozen=True)

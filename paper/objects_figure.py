@@ -67,4 +67,4 @@ def in_colours(labels: Array, background: int) -> Float[Array, "H W 3"]:
 def drawn(trace: Trace) -> Float[Array, "H W 3"]:
     """The mean of q(x): what every group draws, where it owns."""
     mean = (trace.z[-1] * trace.m[-1][..., None]).sum(0)
-    return coloured(mean, *trace.limits, trace.real)
+    return coloured(mean, *trace.limits, trace.kind)

@@ -14,7 +14,7 @@ from taggernet.viz.layout import Sheet, Trace, save
 def test_inference_with_classes_has_bars_per_group(drawn: list[Figure], tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     z, m = random.random((3, 4, 28, 28)), random.dirichlet(np.ones(4), (3, 28, 28)).transpose(0, 3, 1, 2)
-    trace = Trace((z * m).sum(1)[-1], z, m, real=True)
+    trace = Trace((z * m).sum(1)[-1], z, m, kind="real")
     width, height = inference_size(4, 2, 0.4, bars=1.0)
     sheet = Sheet(width + 0.2, height + 0.4)
     draw_inference(sheet, 0.1, 0.3, 0.4, trace, classes=random.dirichlet(np.ones(11), 4), bars=1.0)

@@ -35,7 +35,7 @@ def test_positions_are_coloured_by_their_group_and_the_background_is_grey() -> N
 def test_what_is_drawn_is_the_sum_of_the_groups() -> None:
     z, m = np.random.default_rng(0).random((1, 3, 4, 5, 3)), np.random.default_rng(1).dirichlet([1] * 3, (1, 4, 5))
     x = np.linspace(0, 1, 60).reshape(4, 5, 3)
-    trace = Trace(x, z, m.transpose(0, 3, 1, 2), real=True)
+    trace = Trace(x, z, m.transpose(0, 3, 1, 2), kind="real")
     np.testing.assert_allclose(drawn(trace), np.einsum("khwc,hwk->hwc", z[0], m[0]))
 
 

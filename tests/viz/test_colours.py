@@ -42,9 +42,16 @@ def test_group_colours_differ_for_the_colour_blind() -> None:
 
 def test_channels_are_colours() -> None:
     values = np.random.default_rng(0).random((2, 5, 3))
-    np.testing.assert_allclose(coloured(values, 0.0, 2.0, real=True), values / 2)
-    two = coloured(values[..., :2], 0.0, 1.0, real=True)
+    np.testing.assert_allclose(coloured(values, 0.0, 2.0, "real"), values / 2)
+    two = coloured(values[..., :2], 0.0, 1.0, "real")
     np.testing.assert_allclose(two, np.repeat(values[..., :2].mean(-1, keepdims=True), 3, -1))
-    states = coloured(np.eye(4)[[[0, 1], [2, 3]]], 0.0, 1.0, real=False)
-    np.testing.assert_allclose(states.reshape(4, 3), palette(4))
-    np.testing.assert_allclose(coloured(np.zeros((1, 1, 4)), 0.0, 1.0, real=False), 1)
+    for kind in ("binary", "categorical"):
+        states = coloured(np.eye(4)[[[0, 1], [2, 3]]], 0.0, 1.0, kind)
+        np.testing.assert_allclose(states.reshape(4, 3), palette(4))
+        np.testing.assert_allclose(coloured(np.zeros((1, 1, 4)), 0.0, 1.0, kind), 1)
+
+
+def test_three_binary_channels_are_red_green_and_blue_but_three_states_are_not() -> None:
+    bits = np.array([[[1, 0, 0], [1, 1, 0], [0, 0, 0]]])
+    np.testing.assert_allclose(coloured(bits, 0.0, 1.0, "binary"), bits)
+    np.testing.assert_allclose(coloured(np.eye(3)[None], 0.0, 1.0, "categorical")[0], palette(3))

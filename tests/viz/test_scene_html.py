@@ -116,7 +116,7 @@ def test_binary_channels_are_drawn_too(shape: tuple[int, ...]) -> None:
     if len(shape) == 1:
         assert len(page.all("rect")) == 2 * 4 * 12
     else:
-        np.testing.assert_allclose(pixels(page.all("img")[0]), coloured(x[0], 0.0, 1.0, real=False), atol=0.003)
+        np.testing.assert_allclose(pixels(page.all("img")[0]), coloured(x[0], 0.0, 1.0, "binary"), atol=0.003)
 
 
 def test_long_rows_are_cut_and_said_so() -> None:

@@ -53,14 +53,15 @@ def grey(values: Array, low: float = 0.0, high: float = 1.0) -> Float[Array, "H 
     return np.repeat(share[..., None], 3, axis=-1)
 
 
-def coloured(values: Array, low: float, high: float, real: bool) -> Float[Array, "... 3"]:
-    """An image with channels (..., H, W, C): three real ones are red, green and blue, other real ones are grey by their
-    mean; of binary or one-hot ones each has a colour of its own, on white."""
-    if real:
-        share = np.clip((values - low) / (high - low), 0, 1)
-        return share if values.shape[-1] == 3 else np.repeat(share.mean(-1, keepdims=True), 3, axis=-1)
-    painted: Array = np.clip(1 - np.clip(values, 0, 1) @ (1 - palette(values.shape[-1])), 0, 1)
-    return painted
+def coloured(values: Array, low: float, high: float, kind: str) -> Float[Array, "... 3"]:
+    """An image with channels (..., H, W, C): three are red, green and blue, other real ones are grey by their mean; of
+    one-hot ones, and of binary ones that are not three, each has a colour of its own, on white."""
+    channels = values.shape[-1]
+    if kind == "categorical" or (kind == "binary" and channels != 3):
+        painted: Array = np.clip(1 - np.clip(values, 0, 1) @ (1 - palette(channels)), 0, 1)
+        return painted
+    share = np.clip((values - low) / (high - low), 0, 1)
+    return share if channels == 3 else np.repeat(share.mean(-1, keepdims=True), 3, axis=-1)
 
 
 def paint(z: Float[Array, "K H W"], m: Float[Array, "K H W"]) -> Float[Array, "H W 3"]:

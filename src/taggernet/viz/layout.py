@@ -122,7 +122,7 @@ class Trace:
     x: Float[Array, "H W *C"]
     z: Float[Array, "T K H W *C"]
     m: Float[Array, "T K H W"]
-    real: bool = False
+    kind: str = "binary"
 
     @staticmethod
     def of(scenes: Scenes, grouping: Grouping, index: int, order: Array | None = None) -> Trace:
@@ -140,7 +140,11 @@ class Trace:
             by_position = part.float().cpu().numpy().reshape(*part.shape[:2], len(back), -1)
             return by_position[:, :, back].reshape(*part.shape[:2], *shape)
 
-        return Trace(x, images(z, inner), images(m, shape), scenes.kind == "real")
+        return Trace(x, images(z, inner), images(m, shape), scenes.kind)
+
+    @property
+    def real(self) -> bool:
+        return self.kind == "real"
 
     @property
     def has_channels(self) -> bool:
@@ -154,13 +158,13 @@ class Trace:
 
     def input(self) -> Float[Array, "H W 3"]:
         if self.has_channels:
-            return coloured(self.x, *self.limits, self.real)
+            return coloured(self.x, *self.limits, self.kind)
         return grey(self.x, *self.limits) if self.real else ink(self.x)
 
     def group(self, i: int, k: int) -> Float[Array, "H W 3"]:
         """z of group k: with channels in its own colours, grey if real, else in the group's colour."""
         if self.has_channels:
-            return coloured(self.z[i, k], *self.limits, self.real)
+            return coloured(self.z[i, k], *self.limits, self.kind)
         return grey(self.z[i, k], *self.limits) if self.real else ink(self.z[i, k], group_colour(k))
 
     def mask(self, i: int, k: int) -> Float[Array, "H W 3"]:
@@ -170,7 +174,7 @@ class Trace:
         """All groups together, in their colours."""
         low, high = self.limits
         if self.has_channels:  # the input has colours of its own: their lightness only shades those of the groups
-            light = coloured(self.z[i], low, high, self.real).mean(-1)
+            light = coloured(self.z[i], low, high, self.kind).mean(-1)
             return tint(0.5 + 0.5 * light, self.m[i])
         return tint((self.z[i] - low) / (high - low), self.m[i]) if self.real else paint(self.z[i], self.m[i])
 
@@ -179,4 +183,4 @@ class Trace:
         first = min(int(position), len(self.z) - 2)
         share = position - first
         z, m = ((1 - share) * a[first] + share * a[first + 1] for a in (self.z, self.m))
-        return Trace(self.x, z[None], m[None], self.real)
+        return Trace(self.x, z[None], m[None], self.kind)

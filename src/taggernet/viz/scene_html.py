@@ -20,7 +20,7 @@ from PIL import Image
 from taggernet.arrays import Array
 from taggernet.data import Scenes
 from taggernet.tag import Grouping
-from taggernet.viz.colours import coloured, grey, group_colour, ink, paint, rgb, tint
+from taggernet.viz.colours import INK, coloured, grey, group_colour, ink, paint, rgb, tint
 
 MOST_BARS, MOST_POINTS = 120, 1_000
 SMOOTH = 0.3
@@ -37,8 +37,7 @@ def scenes_html(scenes: Scenes, grouping: Grouping, count: int) -> str:
     low, high = _limits(x)
     how = picture_kind(scenes)
     drawn = [
-        _pictures(part, scenes.kind != "real", low, high) if how == "image" else _rows(part, how, low, high)
-        for part in parts
+        _pictures(part, scenes.kind, low, high) if how == "image" else _rows(part, how, low, high) for part in parts
     ]
     columns = m.shape[1] + 1 if m.shape[1] < 7 else 5
     return "".join(f'<article class="scene {how}" style="--columns:{columns}">{html}</article>' for html in drawn)
@@ -76,14 +75,15 @@ def _limits(x: Array) -> tuple[float, float]:
 # --- pictures -----------------------------------------------------------------------------------------------------
 
 
-def _pictures(part: _Parts, binary: bool, low: float, high: float) -> str:
+def _pictures(part: _Parts, kind: str, low: float, high: float) -> str:
+    binary = kind != "real"
     m = part.m if part.m.ndim == 3 else part.m.mean(-1)
     shown = m * _counted(part.x, m) if binary else m
-    whole = _tile(_plain(part.x, binary, low, high), "input") + _tile(_together(part, m, binary, low, high), "groups")
+    whole = _tile(_plain(part.x, kind, low, high), "input") + _tile(_together(part, m, binary, low, high), "groups")
     tiles = [f'<div class="whole">{whole}</div>']
     for k in range(len(m)):
         colour = group_colour(k)
-        z = _tile(_plain(part.z[k], binary, low, high, colour), f"z{k + 1}")
+        z = _tile(_plain(part.z[k], kind, low, high, colour), f"z{k + 1}")
         tiles.append(f'<div class="group" style="--group:{colour}">{z}{_tile(_mask(shown[k], k), f"m{k + 1}")}</div>')
     return "".join(tiles)
 
@@ -94,11 +94,11 @@ def _counted(x: Array, m: Array) -> Array:
     return np.where(ones if ones.ndim == m.ndim - 1 else ones.any(-1), 1.0, PALE)
 
 
-def _plain(x: Array, binary: bool, low: float, high: float, colour: str | None = None) -> Array:
+def _plain(x: Array, kind: str, low: float, high: float, colour: str = INK) -> Array:
     """x or z without groups; binary ones in a colour."""
     if x.ndim == 3:
-        return coloured(x, low, high, real=not binary)
-    return (ink(x, colour) if colour else ink(x)) if binary else grey(x, low, high)
+        return coloured(x, low, high, kind)
+    return grey(x, low, high) if kind == "real" else ink(x, colour)
 
 
 def _together(part: _Parts, m: Array, binary: bool, low: float, high: float) -> Array:
