@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy.optimize import nnls
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 from square_scenes import RANDOM, normal, squares
 
 from taggernet import Tagger, TaggerConfig
@@ -27,6 +28,8 @@ from taggernet.tag.informed import (
     by_places,
     by_value,
     find_parts,
+    slopes,
+    textures,
 )
 from taggernet.training.seeds import initial_weights
 
@@ -151,6 +154,49 @@ def test_textures_with_silent_spots_are_loud_on_average() -> None:
     assert (smooth[inside] == 3).mean() < 0.05
     scores = [adjusted_mutual_information(owner[:, :], labels).mean() for labels in (sharp, smooth)]
     assert scores[1] > scores[0]
+
+
+@pytest.mark.parametrize("shape", [(7, 9), (20,), (4, 5, 6), (1, 6), (2, 3)])
+def test_slopes_are_those_of_numpy(shape: tuple[int, ...]) -> None:
+    x = RANDOM.standard_normal((3, *shape, 2))
+    for axis, length in enumerate(shape):
+        wanted = np.gradient(x, axis=axis + 1) if length > 1 else np.zeros_like(x)
+        found = slopes(torch.from_numpy(x).reshape(3, -1, 2), shape, axis)
+        np.testing.assert_allclose(found.numpy(), wanted.reshape(3, -1, 2), atol=1e-12)
+
+
+def test_the_texture_of_a_wave_is_its_direction_and_its_wave_number() -> None:
+    """Of a long wave, away from the edges; twice the angle turns once around the circle of directions."""
+    down, right = np.meshgrid(np.arange(48), np.arange(48), indexing="ij")
+    inside = (abs(down - 24) < 12) & (abs(right - 24) < 12)
+    for angle, number in ((0.0, 0.1), (0.7, 0.1), (2.0, 0.2)):
+        wave = np.sqrt(2) * np.sin(number * (np.cos(angle) * down + np.sin(angle) * right))
+        found = textures(torch.from_numpy(wave).reshape(1, -1, 1), torch.ones(1, 48 * 48), (48, 48), 63)
+        rows, mixed, columns, fineness = found.reshape(48, 48, 4)[torch.from_numpy(inside)].mean(0).numpy()
+        turned = np.array([rows - columns, np.sqrt(2) * mixed]) / np.sqrt(2)
+        np.testing.assert_allclose(turned, [np.cos(2 * angle), np.sin(2 * angle)], atol=0.03)
+        np.testing.assert_allclose(fineness, np.log(number), atol=0.1)
+
+
+def test_touching_objects_of_different_stripes_start_apart() -> None:
+    """Both have the same values, and no gap lies between them: only the direction of the stripes differs."""
+    down, right = np.meshgrid(np.arange(24), np.arange(24), indexing="ij")
+    x, owner = np.zeros((30, 24, 24)), np.zeros((30, 24, 24), np.int64)
+    for scene in range(30):
+        top, left, cut = RANDOM.integers(2, 8), RANDOM.integers(1, 4), RANDOM.integers(8, 12)
+        inside = (down >= top) & (down < top + 12) & (right >= left) & (right < left + 20)
+        owner[scene] = inside * np.where(right < left + cut, 1, 2)
+        stripes = np.where(owner[scene] == 1, down + right, down - right) // 2 % 2
+        x[scene] = inside * np.where(stripes, 1.0, -1.0)
+    rows, random = torch.from_numpy(x.reshape(30, -1)).float(), normal(30, 3, 576)
+    inside = owner.reshape(30, -1) > 0
+    of_texture, of_values = (by_places(rows, random, 1, (24, 24), 1.5, 0.3, side).argmax(-2).numpy() for side in (3, 1))
+    scores = [
+        np.mean([adjusted_rand_score(owner[i].ravel()[inside[i]], labels[i][inside[i]]) for i in range(30)])
+        for labels in (of_texture, of_values)
+    ]
+    assert scores[0] > 0.8
+    assert scores[1] < 0.5
 
 
 @pytest.mark.parametrize(("shape", "side"), [((7, 9), 3), ((7, 9), 5), ((20,), 3), ((4, 5, 6), 3), ((3, 3), 99)])

@@ -68,8 +68,8 @@ class TaggerConfig:
     """places: clusters of like values begin at least this share of an image's side from each other, so that a scene of
     few objects leaves groups empty; 0: however near."""
     start_smooth: int = 1
-    """places: side of the squares of positions over which loudness is averaged, so that the spots of a texture which
-    are as bright as the background count as its own; odd."""
+    """places: side of the squares of positions in which textures are judged, so that those of like texture start in one
+    group; odd. 1: those of like values do."""
     start_patch: int = 1
     """Side of the squares of positions that start with one random mask, so that groups differ at a scale that
     convolutions see; 1: every position has its own (the paper)."""

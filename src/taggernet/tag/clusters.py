@@ -21,6 +21,9 @@ MOVES = 5
 """Rounds of k-means."""
 TRIES = 8
 """Times that k-means begins, of which the most compact clusters are kept."""
+EQUAL = 1e-4
+"""Tries that differ by this share of their squared distances count as equal, of which the first is kept: often they are
+the same clusters in another order, between which rounding would choose."""
 SMALL = 1e-6
 
 
@@ -47,8 +50,11 @@ def compact_clusters(
     several = torch.stack([random.roll(-step * one, dims=-1) for one in range(TRIES)], dim=-3)
     found = squared_distances(features.unsqueeze(-3), weight.unsqueeze(-2), several, apart)
     own = (found == found.amin(-2, keepdim=True)) * counted[..., None, None, :]
-    excess = (found * own).sum(-1) - least_moment(own.sum(-1), cell, axes)
-    best = excess.sum(-1).argmin(-1, keepdim=True) == torch.arange(TRIES, device=random.device)
+    moment = (found * own).sum((-2, -1))
+    excess = moment - least_moment(own.sum(-1), cell, axes).sum(-1)
+    as_good = excess <= (excess + EQUAL * moment).amin(-1, keepdim=True)
+    order = torch.arange(TRIES, device=random.device)
+    best = (as_good * (TRIES - order)).argmax(-1, keepdim=True) == order
     return _in_units(torch.where(best[..., None, None], found, 0.0).sum(-3), weight)
 
 

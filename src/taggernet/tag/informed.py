@@ -1,4 +1,5 @@
-"""First masks that know something of the scene: clusters of its values, of its parts, or of values at their places.
+"""First masks that know something of the scene: clusters of its values, of its parts, or of values or textures at their
+places.
 
 # S seeds (optional) · B batch · K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
 
@@ -138,30 +139,60 @@ def by_places(
 
     Silence is the median of the scene's own values, and their unit the root mean square of their distances from it; in
     this unit two ends of an image are twice ``weight`` from each other. No two clusters of like values begin less than
-    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. Loudness is
-    averaged over squares of a side of ``smooth`` positions, for textures with silent spots; more than one, and all that
-    is loud weighs the same.
+    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. With ``smooth``
+    above one, positions of like texture take the place of like values: loudness is averaged over squares of this side,
+    as a texture may have silent spots, and all that is loud weighs the same.
     """
     difference = torch.unflatten(x - scene_median(x, channels).squeeze(-2), -1, (-1, channels))
     loudness = difference.square().mean(-1)
     size = loudness.mean(-1, keepdim=True).clamp_min(SMALL**2)
-    ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]
-    places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
-    scaled = difference / size.sqrt().unsqueeze(-1)
-    features = torch.cat([scaled, places.expand(*scaled.shape[:-1], -1)], dim=-1)
+    described = difference / size.sqrt().unsqueeze(-1)
     if smooth > 1:
         loudness = averaged(loudness, shape, smooth)
     reach = LOUD**2 * size
     loud = (loudness > reach).to(x.dtype)
-    heard = loud if smooth > 1 else loudness
-    if apart:  # what is silent must not begin a cluster
-        heard = heard * loud
+    if smooth > 1:
+        heard, described = loud, textures(described, loud, shape, 2 * smooth - 1)
+    else:
+        heard = loudness * loud if apart else loudness  # what is silent must not begin a cluster that is apart
+    ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]
+    places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
+    features = torch.cat([described, places.expand(*described.shape[:-1], -1)], dim=-1)
     cell = math.prod([2 * weight / max(length - 1, 1) for length in shape])
 
     def grouped(some: Float[Tensor, "*S B Q P"]) -> Float[Tensor, "*S B Q P"]:
         return compact_clusters(features, heard, loud, some, 2 * weight * apart, cell, len(shape))
 
     return _beside_silence(grouped, loudness, reach, random)
+
+
+def textures(
+    x: Float[Tensor, "*B P C"], loud: Float[Tensor, "*B P"], shape: Sequence[int], side: int
+) -> Float[Tensor, "*B P F"]:
+    """The direction and the fineness of the texture around each position, in a square of this odd ``side``.
+
+    These are the products of the slopes along two axes each, averaged over what is loud (the structure tensor): divided
+    by their trace they tell the direction, and half the logarithm of the trace is, of a wave, that of its wave number.
+    In an image, stripes of two directions are at most two apart, and as far as waves of which one is 7 times as fine.
+    """
+    axes, share = range(len(shape)), averaged(loud, shape, side).clamp_min(SMALL)
+    along = [slopes(x, shape, axis) for axis in axes]
+    pairs = [(i, j) for i in axes for j in axes if i <= j]
+    products = [averaged((along[i] * along[j]).mean(-1) * loud, shape, side) / share for i, j in pairs]
+    trace = torch.stack([of for (i, j), of in zip(pairs, products, strict=True) if i == j]).sum(0).clamp_min(SMALL)
+    direction = [(math.sqrt(2) if i == j else 2) * of / trace for (i, j), of in zip(pairs, products, strict=True)]
+    return torch.stack([*direction, trace.log() / 2], dim=-1)
+
+
+def slopes(x: Float[Tensor, "*B P C"], shape: Sequence[int], axis: int) -> Float[Tensor, "*B P C"]:
+    """Half the difference of the two neighbours along an axis; at an end, the difference from the one."""
+    at = torch.arange(shape[axis], device=x.device)
+    after, before = (at + 1).clamp_max(shape[axis] - 1), (at - 1).clamp_min(0)
+    weights = (at[:, None] == after).to(x.dtype) - (at[:, None] == before).to(x.dtype)
+    weights = weights / (after - before).clamp_min(1)
+    along = axis - len(shape) - 1
+    images = torch.unflatten(x, -2, tuple(shape)).movedim(along, -1) @ weights
+    return images.movedim(-1, along).flatten(-len(shape) - 1, -2)
 
 
 def averaged(x: Float[Tensor, "*B P"], shape: Sequence[int], side: int) -> Float[Tensor, "*B P"]:

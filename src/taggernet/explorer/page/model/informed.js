@@ -1,5 +1,5 @@
 /**
- * First masks that know something of the scene: clusters of its values, of its parts, or of values at their places. The
+ * First masks that know something of the scene: clusters of its values, of its parts, or of values or textures at their places. The
  * twin of tag/informed.py and tag/clusters.py, for one scene.
  * K groups · P positions · C channels · N = P C elements · R parts · M = 2 N · F features
  *
@@ -11,7 +11,7 @@ import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
 export const PARTS = 24
-const FURTHEST = 8, QUIET = 4, LOUD = 0.5, MOVES = 5, UPDATES = 30, TRIES = 8, SMALL = 1e-6
+const FURTHEST = 8, QUIET = 4, LOUD = 0.5, MOVES = 5, UPDATES = 30, TRIES = 8, EQUAL = 1e-4, SMALL = 1e-6
 
 /** @param {Map<string, Tensor>} tensors @returns {Parts} */
 export function partsOf(tensors) {
@@ -91,32 +91,67 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
 }
 
 /**
- * Masks before their softmax: positions with like values that are near each other start in one group.
+ * Masks before their softmax: positions with like values, or of like texture, that are near each other start in one group.
  *
  * @param {Float32Array} x
  * @param {Float32Array} random (K, P)
  * @param {number} channels
  * @param {number[]} shape height and width
  * @param {{weight: number, apart: number, smooth: number}} how the weight of places against values; the least distance
- *   between two beginnings, as a share of an image's side; the side of the squares over which loudness is averaged
+ *   between two beginnings, as a share of an image's side; above 1, the side of the squares in which a texture is judged
  */
 export function byPlaces(x, random, channels, [height, width], { weight, apart, smooth }) {
-  const positions = height * width, features = new Float32Array(positions * (channels + 2))
-  const middle = medians(x, channels)
+  const positions = height * width, middle = medians(x, channels)
   const difference = x.map((value, at) => value - middle[at % channels]), loudness = loudnessOf(difference, channels)
   const size = Math.max(loudness.reduce((sum, value) => sum + value, 0) / positions, SMALL ** 2)
-  const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? weight * ((2 * at) / (length - 1) - 1) : -weight)
-  for (let p = 0; p < positions; p++) {
-    const first = p * (channels + 2)
-    for (let c = 0; c < channels; c++) features[first + c] = difference[p * channels + c] / Math.sqrt(size)
-    features[first + channels] = place(Math.floor(p / width), height)
-    features[first + channels + 1] = place(p % width, width)
-  }
   const heard = smooth > 1 ? averaged(loudness, height, width, smooth) : loudness, reach = LOUD ** 2 * size
-  const loud = heard.map((value) => Number(value > reach))
+  const loud = heard.map((value) => Number(value > reach)), scaled = difference.map((value) => value / Math.sqrt(size))
+  const described = smooth > 1 ? textures(scaled, loud, height, width, 2 * smooth - 1) : scaled
+  const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? weight * ((2 * at) / (length - 1) - 1) : -weight)
+  const count = described.length / positions, features = new Float32Array(positions * (count + 2))
+  for (let p = 0; p < positions; p++) {
+    features.set(described.subarray(p * count, (p + 1) * count), p * (count + 2))
+    features.set([place(Math.floor(p / width), height), place(p % width, width)], p * (count + 2) + count)
+  }
   const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
   const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
   return besideSilence((some) => compactClusters(features, from, loud, some, 2 * weight * apart, cell), heard, reach, random)
+}
+
+/**
+ * The direction and the fineness of the texture around each position (P, 4): the products of the slopes, averaged over what
+ * is loud in a square and divided by their trace, and half the logarithm of the trace.
+ *
+ * @param {Float32Array} x (P, C)
+ * @param {Float32Array} loud (P) 1 or 0
+ * @param {number} height
+ * @param {number} width
+ * @param {number} side of the square
+ */
+export function textures(x, loud, height, width, side) {
+  const positions = height * width, channels = x.length / positions
+  const [downwards, across, both] = [0, 1, 2].map(() => new Float32Array(positions))
+  /** The slope at an element, along an axis on which it is the `at`-th of `length`. */
+  const slope = (/** @type {number} */ element, /** @type {number} */ at, /** @type {number} */ length, /** @type {number} */ step) => {
+    const after = at < length - 1 ? 1 : 0, before = at > 0 ? 1 : 0
+    return (x[element + after * step] - x[element - before * step]) / Math.max(after + before, 1)
+  }
+  x.forEach((_, element) => {
+    const p = Math.floor(element / channels), part = loud[p] / channels
+    const down = slope(element, Math.floor(p / width), height, width * channels), right = slope(element, p % width, width, channels)
+    downwards[p] += part * down ** 2
+    across[p] += part * right ** 2
+    both[p] += part * down * right
+  })
+  const share = averaged(loud, height, width, side), found = new Float32Array(4 * positions)
+  const [rows, columns, mixed] = [downwards, across, both].map((product) =>
+    averaged(product, height, width, side).map((value, p) => value / Math.max(share[p], SMALL)),
+  )
+  for (let p = 0; p < positions; p++) {
+    const trace = Math.max(rows[p] + columns[p], SMALL)
+    found.set([(Math.SQRT2 * rows[p]) / trace, (2 * mixed[p]) / trace, (Math.SQRT2 * columns[p]) / trace, Math.log(trace) / 2], 4 * p)
+  }
+  return found
 }
 
 /** The mean over a square around each position, as much of it as lies inside. @param {Float32Array} x @param {number} height @param {number} width @param {number} side */
@@ -175,7 +210,8 @@ export function clusters(features, weight, random) {
 }
 
 /**
- * The same, the most compact of several tries: those whose distances are the least longer than in discs of the same area.
+ * The same, the most compact of several tries: those whose distances are the least longer than in discs of the same area. Of
+ * tries that are equal but for rounding, the first.
  *
  * @param {Float32Array} features (P, F)
  * @param {Float32Array} weight (P)
@@ -190,20 +226,21 @@ function compactClusters(features, weight, counted, random, apart, cell) {
     const rolled = random.map((_, at) => random[at - (at % positions) + ((at + step * one) % positions)])
     return squaredDistances(features, weight, rolled, apart)
   })
-  const excess = found.map(({ distances, nearest }) => {
-    let sum = 0
+  const scores = found.map(({ distances, nearest }) => {
+    let moment = 0, least = 0
     for (let first = 0; first < distances.length; first += positions) {
       let count = 0
       for (let p = 0; p < positions; p++) {
         if (distances[first + p] !== nearest[p] || !counted[p]) continue
         count += 1
-        sum += nearest[p]
+        moment += nearest[p]
       }
-      sum -= (cell * count ** 2) / (2 * Math.PI)
+      least += (cell * count ** 2) / (2 * Math.PI)
     }
-    return sum
+    return { excess: moment - least, moment }
   })
-  return inUnits(found[excess.indexOf(Math.min(...excess))], weight)
+  const enough = Math.min(...scores.map(({ excess, moment }) => excess + EQUAL * moment))
+  return inUnits(found[scores.findIndex(({ excess }) => excess <= enough)], weight)
 }
 
 /** @param {{distances: Float32Array, nearest: Float32Array}} found @param {Float32Array} weight */
