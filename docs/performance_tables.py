@@ -2,7 +2,7 @@
 
     python docs/performance_tables.py
 
-What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, profile, growth and QUALITY.
+What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, images, profile, growth and QUALITY.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ SPEED = {
     "tf32-texture-5": "TextureMNIST phase 1, 5 seeds, float32 (TF32)",
 }
 """Case -> its title."""
+IMAGES = {
+    "tetrominoes-1": "tetrominoes, 35 x 35 x 3, K = 4, one run",
+    "tetrominoes-5": "the same, 5 seeds",
+    "sprites-1": "sprites, 64 x 64 x 3, K = 6, one run",
+    "sprites-5": "the same, 5 seeds",
+}
+"""Case of step_time_images.json -> its title."""
 PROFILED = ("one", "seeds-20", "layer-seeds-20", "texture-5")
 GROWTH = {
     "seeds (K = 4, T = 3, N = 400, batch 100)": ["one", "seeds-2", "seeds-5", "seeds-10", "seeds-20"],
@@ -54,6 +61,22 @@ def speed(record: dict[str, Any]) -> str:
     note = (
         f"{where}; measured in the same run: {record['matmul_tflops']:.0f} TFLOP/s in bf16 products of 8192 x 8192, "
         f"{record['copy_tbs']:.2f} TB/s copying. The eager model is the Shapes model, so TextureMNIST has no speed-up."
+    )
+    return f"{table(head, rows)}\n\n{note}"
+
+
+def images(record: dict[str, Any]) -> str:
+    rows = []
+    for name, title in IMAGES.items():
+        found = record["cases"][name]
+        floor = found["gflop"] / record["matmul_tflops"]
+        figures = f"{found['ms_per_seed_update']:.2f}", f"{floor:.2f}", f"{found['gib']:.1f}", f"{found['ready_s']:.0f}"
+        rows.append([title, *figures])
+    head = ["what", "ms per update and seed", "floor", "GiB, all seeds", "seconds to begin"]
+    note = (
+        f"{record['environment']['gpu']}; the floor is the time of the products alone at the "
+        f"{record['matmul_tflops']:.0f} TFLOP/s of large ones, measured in the same run. Compiled code was found in "
+        "PyTorch's cache."
     )
     return f"{table(head, rows)}\n\n{note}"
 
@@ -106,7 +129,8 @@ def filled(page: str) -> str:
     """The page with its tables renewed."""
     folder = ROOT / "results" / "performance"
     times = json.loads((folder / "step_time.json").read_text())
-    blocks = {"speed": speed(times), "profile": profile(times), "growth": growth(times)}
+    pictures = json.loads((folder / "step_time_images.json").read_text())
+    blocks = {"speed": speed(times), "images": images(pictures), "profile": profile(times), "growth": growth(times)}
     for name in QUALITY:
         blocks[name] = precision(json.loads((folder / f"{name}.json").read_text()))
     replaced = runpy.run_path(str(ROOT / "docs" / "results_tables.py"))["replaced"]

@@ -27,6 +27,7 @@ PICTURES = {
     "table1/generalisation-shapes-layernorm.png": "generalisation.png",
     "table2/figure5.png": "figure5.png",
     "table2/labels.png": "labels.png",
+    "objects/tetrominoes.png": "tetrominoes.png",
     "objects/sprites.png": "sprites.png",
     "objects/sprites-one-colour.png": "sprites-one-colour.png",
     "objects/sprites-texture.png": "sprites-texture.png",

@@ -26,8 +26,8 @@ RACED = {"shapes": "shapes-best", "texture-mnist-2": "texture-mnist-2"}
 """Data -> Tagger's recipe."""
 GOAL = 0.9
 """AMI."""
-EVERY = 500
-"""Updates between two looks at validation."""
+LOOKS = 60
+"""At validation, evenly spaced."""
 Curve = list[dict[str, Any]]
 
 
@@ -45,7 +45,8 @@ def race(results: Path, *, quick: bool = False, device: str = "auto") -> str:
 def tagger_curve(data: str, quick: bool, device: str) -> Record:
     """One seed of Tagger, looked at often."""
     config = sized_config(recipe(RACED[data]), 1, device, quick)
-    config = replace(config, runtime=replace(config.runtime, evaluate_every=5 if quick else EVERY, checkpoint_every=0))
+    every = max(1, config.optimiser.updates // LOOKS)
+    config = replace(config, runtime=replace(config.runtime, evaluate_every=every, checkpoint_every=0))
     with tempfile.TemporaryDirectory() as folder:
         run = train_to_end(config, folder)
         lines = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
@@ -61,7 +62,8 @@ def tagger_curve(data: str, quick: bool, device: str) -> Record:
 def slots_curve(data: str, quick: bool, device: str) -> Record:
     """One seed of Slot Attention, looked at often."""
     run = slot_attention_for(data, recipe(RACED[data]).data, 1, device)
-    run = quick_slots(run) if quick else replace(run, evaluate_every=EVERY)
+    run = quick_slots(run) if quick else run
+    run = replace(run, evaluate_every=max(1, run.optimiser.updates // LOOKS))
     record = run_slot_attention(run)
     (seed,) = record["seeds"]
     curve = [
