@@ -2,7 +2,8 @@
 
     python docs/performance_tables.py
 
-What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, images, profile, growth and QUALITY.
+What stands between <!-- NAME --> and <!-- /NAME --> is replaced, for NAME in speed, images, profile, growth
+and QUALITY.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ TITLES = {
     "": "FC Tagger",
     "reader": "FC Tagger + mask reader (ours)",
     "best": "FC Tagger + mask reader, fresh compositions (ours)",
-    "small": "FC Tagger + mask reader, a third of the width (the shipped model)",
+    "small": "FC Tagger + mask reader, narrower (the shipped model)",
     "permuted": "FC Tagger + mask reader, permuted elements",
 }
 """Variants; the first is the paper's method."""

@@ -30,8 +30,6 @@ from taggernet.recipes.shapes import (
 )
 from taggernet.recipes.texture_mnist import (
     texture_mnist,
-    texture_mnist_2_compact,
-    texture_mnist_2_compact_labels_50k,
     texture_mnist_2_either,
     texture_mnist_2_small,
     texture_mnist_2_small_labels_50k,
@@ -58,8 +56,6 @@ _ALL: tuple[Callable[[], Config], ...] = (
         for labels in (1_000, 50_000)
     ),
     texture_mnist_2_either,
-    texture_mnist_2_compact,
-    texture_mnist_2_compact_labels_50k,
     texture_mnist_2_small,
     texture_mnist_2_small_labels_50k,
     tetrominoes,

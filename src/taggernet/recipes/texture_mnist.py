@@ -97,32 +97,8 @@ def texture_mnist_2_either() -> Config:
     )
 
 
-def texture_mnist_2_compact() -> Config:
-    """A third of the width, fresh scenes, a fast v: phase 1 of the TextureMNIST2 model that is shipped."""
-    base = texture_mnist_2_either()
-    return replace(
-        base,
-        recipe="texture-mnist-2-compact",
-        model=replace(base.model, widths=(1000, 500, 250)),
-        data=replace(base.data, mode="fresh"),
-        optimiser=OptimiserConfig(lr=4e-3, updates=25_000, schedule="cosine", warmup=500, v_rate=3.0),
-    )
-
-
-def texture_mnist_2_compact_labels_50k() -> Config:
-    """The same, phase 2 with all labels, read on top of the Ladder."""
-    config = _second_phase(texture_mnist_2_compact(), 50_000)
-    return replace(
-        config,
-        model=replace(config.model, widths=(1000, 500, 250, 125)),
-        data=replace(config.data, label_subset="shared"),
-        optimiser=replace(config.optimiser, updates=30_000, v_rate=3.0),
-        class_cost=1.0,
-    )
-
-
 def texture_mnist_2_small() -> Config:
-    """Two thirds of the paper's first width and half of the others, on fresh scenes: phase 1 of a model to ship."""
+    """Two thirds of the paper's first width, half of the others, fresh scenes: phase 1 of the model that is shipped."""
     base = texture_mnist(2)
     return replace(
         base,
