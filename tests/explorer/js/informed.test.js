@@ -1,7 +1,8 @@
 // First masks from the scene: what needs no model. tests/explorer/test_page_model.py compares them with PyTorch's.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clusters, inOrderOf, ndtr } from '../../../src/taggernet/explorer/page/model/informed.js'
+import { clusters, ndtr } from '../../../src/taggernet/explorer/page/model/clusters.js'
+import { inOrderOf } from '../../../src/taggernet/explorer/page/model/informed.js'
 import { softmaxOverGroups } from '../../../src/taggernet/explorer/page/model/likelihood.js'
 import { Key } from '../../../src/taggernet/explorer/page/model/rng.js'
 
