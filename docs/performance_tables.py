@@ -71,13 +71,14 @@ def images(record: dict[str, Any]) -> str:
     for name, title in IMAGES.items():
         found = record["cases"][name]
         floor = found["gflop"] / record["matmul_tflops"]
-        figures = f"{found['ms_per_seed_update']:.2f}", f"{floor:.2f}", f"{found['gib']:.1f}", f"{found['ready_s']:.0f}"
+        time = f"{found['ms_per_seed_update']:.2f} ({found['spread_ms']:.2f})"
+        figures = time, f"{floor:.2f}", f"{found['gib']:.1f}", f"{found['ready_s']:.0f}"
         rows.append([title, *figures])
-    head = ["what", "ms per update and seed", "floor", "GiB, all seeds", "seconds to begin"]
+    head = ["what", "ms per update and seed (range)", "floor", "GiB, all seeds", "seconds to begin"]
     note = (
-        f"{record['environment']['gpu']}; the floor is the time of the products alone at the "
+        f"{record['environment']['gpu']}; times are medians of stretches, with their range; the floor is the time of the products alone at the "
         f"{record['matmul_tflops']:.0f} TFLOP/s of large ones, measured in the same run. Compiled code was found in "
-        "PyTorch's cache."
+        "PyTorch's cache, and other processes were compiling on the same machine."
     )
     return f"{table(head, rows)}\n\n{note}"
 

@@ -105,7 +105,7 @@ def texture_mnist_2_small() -> Config:
         recipe="texture-mnist-2-small",
         model=replace(base.model, widths=(2000, 1000, 500)),
         data=replace(base.data, mode="fresh"),
-        optimiser=replace(base.optimiser, updates=120_000),
+        optimiser=replace(base.optimiser, updates=120_000, warmup=500),
     )
 
 
