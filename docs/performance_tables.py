@@ -76,9 +76,9 @@ def images(record: dict[str, Any]) -> str:
         rows.append([title, *figures])
     head = ["what", "ms per update and seed (range)", "floor", "GiB, all seeds", "seconds to begin"]
     note = (
-        f"{record['environment']['gpu']}; times are medians of stretches, with their range. The floor is the time of the "
-        f"products alone at the {record['matmul_tflops']:.0f} TFLOP/s of large ones, measured in the same run. Compiled "
-        "code was found in PyTorch's cache, and other processes were compiling on the same machine."
+        f"{record['environment']['gpu']}; times are medians of stretches, with their range. The floor is the time of "
+        f"the products alone at the {record['matmul_tflops']:.0f} TFLOP/s of large ones, measured in the same run. "
+        "Compiled code was found in PyTorch's cache, and other processes were compiling on the same machine."
     )
     return f"{table(head, rows)}\n\n{note}"
 
