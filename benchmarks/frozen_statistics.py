@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import taggernet as tn
-from taggernet.config.run import DataConfig, build
+from taggernet.config.run import DataConfig, build, with_former_depth
 from taggernet.data import mnist
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.fileio import write_json
@@ -32,7 +32,7 @@ SHOWN = ("ami", "error")
 
 def data_of(card: dict[str, Any], train: int, test: int) -> DataConfig:
     """The data that a card describes, with as many scenes, and of the bundled digits where MNIST is not at hand."""
-    described = {"depth": "random", **card["data"]}  # models of version 0.1 saw either digit on top
+    described = dict(with_former_depth(card["data"]))
     try:
         mnist("test", download=False)
     except FileNotFoundError:

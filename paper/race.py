@@ -16,6 +16,7 @@ from paper.objects import slot_attention_for
 from paper.quick import sized_config
 from paper.records import Record, config_record, evaluate_run
 from paper.slot_attention.run import quick_slots, run_slot_attention
+from taggernet.config.run import OptimiserConfig
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split
@@ -27,7 +28,7 @@ RACED = {"shapes": "shapes-best", "texture-mnist-2": "texture-mnist-2"}
 GOAL = 0.9
 """AMI."""
 LOOKS = 60
-"""At validation, evenly spaced."""
+"""How often validation is looked at, evenly spaced."""
 Curve = list[dict[str, Any]]
 
 
@@ -45,7 +46,7 @@ def race(results: Path, *, quick: bool = False, device: str = "auto") -> str:
 def tagger_curve(data: str, quick: bool, device: str) -> Record:
     """One seed of Tagger, looked at often."""
     config = sized_config(recipe(RACED[data]), 1, device, quick)
-    every = max(1, config.optimiser.updates // LOOKS)
+    every = between_looks(config.optimiser)
     config = replace(config, runtime=replace(config.runtime, evaluate_every=every, checkpoint_every=0))
     with tempfile.TemporaryDirectory() as folder:
         run = train_to_end(config, folder)
@@ -62,8 +63,9 @@ def tagger_curve(data: str, quick: bool, device: str) -> Record:
 def slots_curve(data: str, quick: bool, device: str) -> Record:
     """One seed of Slot Attention, looked at often."""
     run = slot_attention_for(data, recipe(RACED[data]).data, 1, device)
-    run = quick_slots(run) if quick else run
-    run = replace(run, evaluate_every=max(1, run.optimiser.updates // LOOKS))
+    if quick:
+        run = quick_slots(run)
+    run = replace(run, evaluate_every=between_looks(run.optimiser))
     record = run_slot_attention(run)
     (seed,) = record["seeds"]
     curve = [
@@ -74,6 +76,11 @@ def slots_curve(data: str, quick: bool, device: str) -> Record:
     return {
         "config": record["config"], "environment": record["environment"], "test": seed["test"]["ami"], "curve": curve
     }  # fmt: skip
+
+
+def between_looks(optimiser: OptimiserConfig) -> int:
+    """Updates from one look at validation to the next."""
+    return max(1, optimiser.updates // LOOKS)
 
 
 def seconds_to(curve: Curve, goal: float = GOAL) -> float | None:

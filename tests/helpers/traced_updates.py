@@ -33,7 +33,7 @@ def runs() -> dict[str, Config]:
         "starts from values": replace(sprites, model=replace(sprites.model, start="values", start_apart=0.0, tie=0.5)),
         "starts from parts": replace(shapes, model=replace(shapes.model, start="parts"), seeds=2),
         "starts from places": replace(shapes, model=replace(shapes.model, start="places", start_apart=0.3), seeds=2),
-        "starts from loud squares": replace(shapes, model=replace(shapes.model, start="places", start_smooth=3)),
+        "starts from textures": replace(shapes, model=replace(shapes.model, start="places", start_smooth=3)),
     }
 
 
