@@ -31,8 +31,9 @@ from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 
-FREE = ("lr", "class_cost", "old_rate")
-"""What a setting may change; old_rate is the learning rate of the first phase's layers, relative to the fresh ones."""
+FREE = ("lr", "class_cost", "old_rate", "old_wait")
+"""What a setting may change; old_rate is the learning rate of the first phase's layers, relative to the fresh ones, and
+old_wait the number of updates for which they stay as they are."""
 EVALUATIONS, EARLY_SCENES, GROUPED_SCENES = 4, 2_000, 1_000
 """How often validation is evaluated, how many scenes of it before the end, and how many for AMI."""
 Settings = dict[str, dict[str, float]]
@@ -100,10 +101,11 @@ class _Sweep(UpdateLoop):
         rates = [setting.get("lr", config.optimiser.lr) / config.optimiser.lr for setting in each]
         relative = [setting.get("old_rate", config.optimiser.lower_rate) for setting in each]
         old = [rate * factor for rate, factor in zip(rates, relative, strict=True)]
-        update.adam.rates = [
-            by_seed(torch.tensor(old if _is_carried(first, name, w) else rates, device=device), w)
-            for name, w in weights.items()
-        ]
+        wait = [setting.get("old_wait", config.optimiser.lower_wait) for setting in each]
+        for i, (name, w) in enumerate(weights.items()):
+            carried = _is_carried(first, name, w)
+            update.adam.rates[i] = by_seed(torch.tensor(old if carried else rates, device=device), w)
+            update.adam.waits[i] = by_seed(torch.tensor(wait, device=device), w) if carried else 0
         often = max(1, config.optimiser.updates // EVALUATIONS)
         runtime = replace(config.runtime, log_every=often, evaluate_every=often, checkpoint_every=0)
         super().__init__(update, config.optimiser, runtime, seeds, longest=100)

@@ -1,6 +1,6 @@
 """How soon Tagger and Slot Attention group the paper's own data: AMI on validation over seconds of training.
 
-Seconds are those of compiling and updates; data, evaluation and start-up are left out. One model is trained at a time.
+Seconds are those of updates; data, compiling, evaluation and start-up are left out. One model is trained at a time.
 """
 
 from __future__ import annotations

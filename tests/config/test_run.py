@@ -87,6 +87,7 @@ def test_a_missing_part_is_named() -> None:
      ({"ema": 1.0}, "ema=1.0 is out of range"), ({"warmup": -1}, "warmup=-1"), ({"clip": -0.1}, "clip=-0.1"),
      ({"lower_rate": -0.1}, "lower_rate=-0.1"),
      ({"lower_rate": 0.5}, "was given for no layers: set lower_layers"),
+     ({"lower_wait": 9}, "lower_wait=9 was given for no layers: set lower_layers"),
      ({"lower_layers": -1}, "lower_layers=-1")],
 )  # fmt: skip
 def test_bad_settings_of_the_optimiser_are_refused_with_their_name(options: dict[str, Any], words: str) -> None:

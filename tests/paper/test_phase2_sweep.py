@@ -32,13 +32,16 @@ def first() -> Run:
 
 def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
     config = tiny(NAME, 4)
-    settings = {"as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}}
+    settings = {
+        "as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}, "later": {"old_wait": 2},
+    }  # fmt: skip
     found = phase2_sweep(config, first.weights, settings)["curve"][-1]
     lower = replace(config.optimiser, lower_layers=3, lower_rate=4.0, v_rate=4.0)
     alone = [
         config,
         replace(config, class_cost=1.0, optimiser=replace(config.optimiser, lr=3e-3)),
         replace(config, optimiser=lower),
+        replace(config, optimiser=replace(config.optimiser, lower_wait=2)),
     ]
     for setting, other in enumerate(alone):
         metrics = train(other, start=first.weights).metrics
@@ -70,7 +73,7 @@ def test_the_command_ranks_settings(
     ("settings", "message"),
     [
         ({}, "there are no settings"),
-        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, old_rate"),
+        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, old_rate, old_wait"),
         ({"a": 3}, "give an object"),
         ({"a": {"lr": "fast"}}, "lr='fast': give a number"),
         ({"a": {"lr": -1.0}}, "0 or more"),

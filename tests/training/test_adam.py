@@ -118,6 +118,7 @@ def source(key: Key) -> FreshSource:
     "options",
     [{}, {"clip": 0.5}, {"v_rate": 3.0}, {"lower_layers": 1, "lower_rate": 0.2},
      {"lower_layers": 2, "lower_rate": 0.0}, {"lower_layers": 1, "lower_rate": 0.3, "v_rate": 2.0},
+     {"lower_layers": 1, "lower_wait": 9, "v_rate": 2.0},
      {"clip": 0.5, "ema": 0.9, "schedule": "cosine", "warmup": 5}],
 )  # fmt: skip
 def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
@@ -138,7 +139,10 @@ def test_updates_are_those_of_torch_adam(options: dict[str, Any]) -> None:
         relative = [config.lower_rate if config.lower_layers > layer else 1.0 for layer in (0, 1)]
         adam = torch.optim.Adam([{"params": [p]} for p in parameters], lr=1.0, betas=(0.8, 0.95), eps=1e-6)
         for step in range(25):
-            for group, factor in zip(adam.param_groups, (relative[0], config.v_rate, relative[1]), strict=True):
+            late = step >= config.lower_wait
+            for group, factor in zip(
+                adam.param_groups, (late * relative[0], late * config.v_rate, relative[1]), strict=True
+            ):
                 group["lr"] = factor * rate_oracle(config, step)
             adam.zero_grad()
             x = source(keys).batch(torch.tensor(step)).x[seed : seed + 1]

@@ -86,6 +86,8 @@ class OptimiserConfig:
     trained in the first; 0: none."""
     lower_rate: float = 1.0
     """Learning rate of the lower layers, relative to lr."""
+    lower_wait: int = 0
+    """Updates for which the lower layers and v stay as they are, so that the layers above them learn alone at first."""
     beta1: float = 0.9
     """Adam's beta1."""
     beta2: float = 0.999
@@ -98,8 +100,9 @@ class OptimiserConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.lower_rate != 1 and not self.lower_layers:
-            raise ValueError(f"lower_rate={self.lower_rate} was given for no layers: set lower_layers, e.g. 3")
+        for name, unset in (("lower_rate", 1), ("lower_wait", 0)):
+            if getattr(self, name) != unset and not self.lower_layers:
+                raise ValueError(f"{name}={getattr(self, name)} was given for no layers: set lower_layers, e.g. 3")
 
 
 @dataclass(frozen=True)

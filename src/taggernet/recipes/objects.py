@@ -83,7 +83,7 @@ def sprites_one_colour() -> Config:
 
 
 def sprites_texture() -> Config:
-    """The same with a grey texture for each sprite.
+    """The same with a grey texture for each sprite, told apart by the direction and fineness of its stripes.
 
     z is too smooth to draw it. A large v that stays as it is keeps groups from sharing a sprite, one its bright and
     another its dark spots.
@@ -92,7 +92,7 @@ def sprites_texture() -> Config:
     return replace(
         base,
         recipe="sprites-texture",
-        model=replace(base.model, place_weight=100.0, start_apart=0.4, start_smooth=5, v_start=1.0, masks="mapping"),
+        model=replace(base.model, place_weight=1.5, start_apart=0.45, start_smooth=5, v_start=1.0, masks="mapping"),
         data=replace(base.data, variant="texture"),
         optimiser=replace(base.optimiser, updates=5_000, v_rate=0.0),
     )

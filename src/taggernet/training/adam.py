@@ -88,6 +88,11 @@ def relative_rate(config: OptimiserConfig, role: ParameterRole) -> float:
     return config.lower_rate if role.layer < config.lower_layers else 1.0
 
 
+def waits(config: OptimiserConfig, role: ParameterRole) -> int:
+    """For how many updates a parameter stays as it is."""
+    return config.lower_wait if role.is_variance or role.layer < config.lower_layers else 0
+
+
 def clip_factors(gradients: list[Tensor], limit: float) -> Tensor:
     """(S,): what each seed's gradient must be multiplied with so that its norm is at most the limit."""
     norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float32) for g in gradients]
@@ -112,6 +117,8 @@ class Adam:
         self.names = list(state.weights)
         self.rates: list[float | Tensor] = [relative_rate(config, roles[name]) for name in self.names]
         """Of each parameter, in units of the learning rate; a tensor (S, 1, ...) gives every seed its own."""
+        self.waits: list[int | Tensor] = [waits(config, roles[name]) for name in self.names]
+        """Updates for which each parameter stays as it is; a tensor (S, 1, ...) gives every seed its own."""
         is_split = [half and roles[name].fan_in is not None for name in self.names]
         halves = [
             split(w.detach()) if cut else (w, None) for w, cut in zip(state.weights.values(), is_split, strict=True)
@@ -156,9 +163,11 @@ class Adam:
         torch._foreach_add_(size, c.eps)
         change = torch._foreach_div(m, size)
         torch._foreach_mul_(change, rate)
-        for own, relative in zip(change, self.rates, strict=True):
+        for own, relative, wait in zip(change, self.rates, self.waits, strict=True):
             if isinstance(relative, Tensor) or relative != 1:
                 own.mul_(relative)
+            if isinstance(wait, Tensor) or wait:
+                own.mul_((step >= wait).to(torch.float32))
         weights = [high if low is None else merge(high, low) for high, low in zip(self.weights, self.low, strict=True)]
         torch._foreach_sub_(weights, change)
         if state.average:

@@ -107,8 +107,8 @@ class UpdateLoop:
 
     @property
     def seconds_trained(self) -> float:
-        """Spent on compiling and updates so far, since this call began."""
-        return self.spent.seconds["compiling"] + self.spent.seconds["updates"]
+        """Spent on updates so far, since this call began; compiling, which a cache may shorten, is not counted."""
+        return self.spent.seconds["updates"]
 
     def run_updates(self) -> float:
         """Update to the end, or until an interruption; returns the seconds it took."""
