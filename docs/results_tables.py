@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))  # paper/ is not installed
 from paper.any_number_markdown import any_number_table, attention_table  # noqa: E402
 from paper.headline import headline_table  # noqa: E402
 from paper.objects_markdown import objects_table  # noqa: E402
+from paper.race import race_table  # noqa: E402
 from paper.table1_markdown import table1  # noqa: E402
 from paper.table2_markdown import either_on_top_table, main_table, permuted_table, table2  # noqa: E402
 
@@ -49,6 +50,7 @@ def pages() -> dict[str, dict[str, str]]:
             "table2": second,
             "either-on-top": either,
             "objects": objects_table(RESULTS / "objects", ".."),
+            "race": race_table(RESULTS / "objects", ".."),
         },
         "results/table1/table1.md": {"": table1(RESULTS / "table1")},
         "results/table2/table2.md": {"": table2(RESULTS / "table2")},

@@ -35,7 +35,13 @@ def quick_config(config: Config) -> Config:
             labels=min(400, 10 * -(-config.data.labels // 500)),
             digits="fixture" if texture else config.data.digits,
         ),
-        optimiser=replace(config.optimiser, batch=20, updates=20, warmup=min(config.optimiser.warmup, 5)),
+        optimiser=replace(
+            config.optimiser,
+            batch=20,
+            updates=20,
+            warmup=min(config.optimiser.warmup, 5),
+            lower_wait=min(config.optimiser.lower_wait, 5),
+        ),
         runtime=replace(config.runtime, log_every=10, evaluate_every=0, evaluate_scenes=100, checkpoint_every=0),
     )
 

@@ -103,6 +103,7 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
             updates=updates,
             eps=SOFT_ADAM,
             warmup=min(full.optimiser.warmup, 5),
+            lower_wait=min(full.optimiser.lower_wait, 5),
         ),
         runtime=quiet(log_every=1, evaluate_scenes=10),
         iterations=min(full.iterations, 2 if texture or conv else 3),

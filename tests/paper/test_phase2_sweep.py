@@ -21,7 +21,7 @@ NAME = "texture-mnist-2-labels-1k"
 
 def tiny(name: str, updates: int) -> Config:
     config = quick_config(recipe(name))
-    optimiser = replace(config.optimiser, updates=updates)
+    optimiser = replace(config.optimiser, updates=updates, lower_wait=0)
     return replace(config, optimiser=optimiser, runtime=replace(config.runtime, device="cpu", progress=False))
 
 

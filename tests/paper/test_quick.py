@@ -31,7 +31,8 @@ def test_nothing_but_the_size_changes() -> None:
         model=replace(small.model, widths=full.model.widths, class_widths=full.model.class_widths),
         data=full.data,
         optimiser=replace(
-            small.optimiser, batch=full.optimiser.batch, updates=full.optimiser.updates, warmup=full.optimiser.warmup
+            small.optimiser,
+            **{name: getattr(full.optimiser, name) for name in ("batch", "updates", "warmup", "lower_wait")},
         ),
         runtime=full.runtime,
     )
