@@ -53,7 +53,7 @@ def baseline_name(method: str, digits: int, labels: int, variant: str = "") -> s
 
 
 def tagger_cells() -> list[TaggerCell]:
-    """The paper's method, the variants where they have recipes, our best one's curve over labels, and shuffled elements."""
+    """The paper's method, the variants where they have recipes, our best one's curve over labels, shuffled elements."""
     found = []
     for variant, digits, labels in itertools.product(("", *VARIANTS), DIGITS, TABLE_LABELS):
         name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
