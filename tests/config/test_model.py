@@ -39,6 +39,7 @@ REAL = replace(BINARY, kind="real", mean=0.5)
         ({"scale": 0.0}, r"scale=0\.0 is out of range"),
         ({"offset": math.inf}, r"offset=inf is out of range"),
         ({"offsets": (0.0, 1.0), "scales": (1.0, 1.0)}, r"offsets holds 2 numbers: give one for each of 6 elements"),
+        ({"offsets": (0.0,) * 6, "channels": 3}, r"for each of 18 elements \(6 positions x 3 channels\), or none"),
         ({"offsets": (0.0,) * 6}, r"offsets and scales belong together"),
         ({"offsets": (0.0,) * 6, "scales": (0.0,) * 6}, r"scales=0\.0 is out of range"),
         ({"offsets": (0.0,) * 6, "scales": (1.0,) * 6, "scale": 2.0}, r"scale=2\.0 were given beside offsets"),

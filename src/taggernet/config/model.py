@@ -159,8 +159,9 @@ class TaggerConfig:
             )
         if self.elements > MAX_ELEMENTS:
             raise ValueError(f"shape={self.shape} has more than {MAX_ELEMENTS:,} elements: give smaller inputs")
+        of = "elements" if self.channels == 1 else f"elements ({self.positions:,} positions x {self.channels} channels)"
         for name in ("offsets", "scales"):
-            self._set(name, check_numbers(name, getattr(self, name), self.elements, RANGES[name[:-1]]))
+            self._set(name, check_numbers(name, getattr(self, name), self.elements, RANGES[name[:-1]], of))
         if bool(self.offsets) != bool(self.scales):
             raise ValueError("offsets and scales belong together: give both, or neither")
         if self.offsets and (self.offset, self.scale) != (0, 1):

@@ -101,11 +101,11 @@ def check_number(name: str, value: object, allowed: Range | None = None) -> floa
     return number
 
 
-def check_numbers(name: str, value: object, count: int, allowed: Range) -> tuple[float, ...]:
-    """No numbers, or ``count`` of them within the range, as a tuple of plain floats."""
+def check_numbers(name: str, value: object, count: int, allowed: Range, of: str) -> tuple[float, ...]:
+    """No numbers, or ``count`` of them within the range, one for each ``of`` something, as a tuple of plain floats."""
     if not isinstance(value, list | tuple) or len(value) not in (0, count):
         given = f"{len(value)} numbers" if isinstance(value, list | tuple) else "no list"
-        raise ValueError(f"{name} holds {given}: give one for each of {count:,} elements, or none")
+        raise ValueError(f"{name} holds {given}: give one for each of {count:,} {of}, or none")
     return tuple(check_number(name, number, allowed) for number in value)
 
 
