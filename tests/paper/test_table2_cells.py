@@ -16,9 +16,10 @@ def test_every_cell_of_the_paper_is_there_and_named_once() -> None:
     names = [cell.config.recipe for cell in [*tagger_cells(), *baseline_cells()]]
     assert len(names) == len(set(names))
     for digits in (1, 2):
-        assert {tagger_name(digits, labels) for labels in (1_000, 50_000)} <= set(names)
+        for variant in ("", "reader"):
+            assert {tagger_name(digits, labels, variant) for labels in (1_000, 50_000)} <= set(names)
         for labels in LABELS:
-            assert {tagger_name(digits, labels, variant) for variant in ("reader", "best")} <= set(names)
+            assert tagger_name(digits, labels, "best") in names
             assert {baseline_name(method, digits, labels) for method in ("ladder", "convnet")} <= set(names)
         assert {baseline_name("mlp", digits, labels) for labels in (1_000, 50_000)} <= set(names)
     assert {tagger_name(2, 1_000, "permuted"), baseline_name("convnet", 2, 50_000, "permuted")} <= set(names)
@@ -55,10 +56,10 @@ def test_our_recipe_has_rows_as_soon_as_it_exists(monkeypatch: pytest.MonkeyPatc
     ("rows", "expected"),
     [
         (["tagger"], {"texture-mnist-1": 2, "texture-mnist-2": 2}),
-        (["curve"], {"texture-mnist-1": 8, "texture-mnist-2": 8}),
+        (["curve"], {"texture-mnist-1": 4, "texture-mnist-2": 4}),
         (["permuted"], {"texture-mnist-2-permuted": 2}),
         (["texture-mnist-2"], {"texture-mnist-2": 0}),
-        (["texture-mnist-1-reader-labels-*k"], {"texture-mnist-1": 3}),
+        (["texture-mnist-1-best-labels-*k"], {"texture-mnist-1": 3}),
     ],
 )
 def test_rows_choose_families(rows: list[str], expected: dict[str, int]) -> None:

@@ -12,7 +12,7 @@ from taggernet.recipes import recipe
     [
         ("texture-mnist-1", (3000, 2000, 1000), 150, 1e-3, 0.2, (3, 5)),
         ("texture-mnist-2", (3000, 2000, 1000), 150, 1e-3, 0.2, (3, 5)),
-        ("texture-mnist-2-labels-1k", (3000, 2000, 1000, 500, 250), 40, 1e-3, 0.15, (4, 4)),
+        ("texture-mnist-2-labels-1k", (3000, 2000, 1000, 500, 250), 40, 2e-3, 0.15, (4, 4)),
         ("texture-mnist-1-labels-50k", (3000, 2000, 1000, 500, 250), 40, 5e-4, 0.18, (4, 4)),
         ("texture-mnist-2-reader-labels-50k", (3000, 2000, 1000), 50, 1e-3, 0.18, (4, 5)),
     ],
