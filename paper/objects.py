@@ -20,7 +20,7 @@ from paper.records import Record
 from paper.slot_attention.run import SlotAttentionRun, quick_slots, run_slot_attention
 from paper.table1 import reproduce_row
 from paper.table1_markdown import last_iteration
-from taggernet.config.run import Config, DataConfig
+from taggernet.config.run import Config, DataConfig, OptimiserConfig
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.metrics import foreground_adjusted_rand_index
@@ -39,6 +39,8 @@ UNTRAINED_SCENES = 1_000
 """Test scenes for what needs no training."""
 SLOT_UPDATES = {"tetrominoes": 60_000}
 """Updates of Slot Attention; 20,000 unless it says so here. The paper makes 500,000."""
+LOOKS = 60
+"""How often validation is looked at in a training whose best weights, or whose speed, count; evenly spaced."""
 
 
 def reproduce_objects(
@@ -74,7 +76,13 @@ def slot_attention_for(name: str, data: DataConfig, seeds: int, device: str) -> 
     """Slot Attention on the data of a recipe, with its published settings and fewer updates."""
     run = SlotAttentionRun(data=data, seeds=seeds, device=device)
     updates = SLOT_UPDATES.get(name, 20_000)
-    return replace(run, optimiser=replace(run.optimiser, updates=updates, warmup=updates // 20))
+    optimiser = replace(run.optimiser, updates=updates, warmup=updates // 20)
+    return replace(run, optimiser=optimiser, evaluate_every=between_looks(optimiser))
+
+
+def between_looks(optimiser: OptimiserConfig) -> int:
+    """Updates from one look at validation to the next."""
+    return max(1, optimiser.updates // LOOKS)
 
 
 def untrained(config: Config) -> Record:

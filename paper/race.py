@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from paper.markdown import DASH, table
-from paper.objects import slot_attention_for
+from paper.objects import between_looks, slot_attention_for
 from paper.quick import sized_config
 from paper.records import Record, config_record, evaluate_run
 from paper.slot_attention.run import quick_slots, run_slot_attention
-from taggernet.config.run import OptimiserConfig
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split
@@ -27,8 +26,6 @@ RACED = {"shapes": "shapes-best", "texture-mnist-2": "texture-mnist-2"}
 """Data -> Tagger's recipe."""
 GOAL = 0.9
 """AMI."""
-LOOKS = 60
-"""How often validation is looked at, evenly spaced."""
 Curve = list[dict[str, Any]]
 
 
@@ -76,11 +73,6 @@ def slots_curve(data: str, quick: bool, device: str) -> Record:
     return {
         "config": record["config"], "environment": record["environment"], "test": seed["test"]["ami"], "curve": curve
     }  # fmt: skip
-
-
-def between_looks(optimiser: OptimiserConfig) -> int:
-    """Updates from one look at validation to the next."""
-    return max(1, optimiser.updates // LOOKS)
 
 
 def seconds_to(curve: Curve, goal: float = GOAL) -> float | None:
