@@ -88,7 +88,7 @@ def relative_rate(config: OptimiserConfig, role: ParameterRole) -> float:
     return config.lower_rate if role.layer < config.lower_layers else 1.0
 
 
-def waits(config: OptimiserConfig, role: ParameterRole) -> int:
+def updates_to_wait(config: OptimiserConfig, role: ParameterRole) -> int:
     """For how many updates a parameter stays as it is."""
     return config.lower_wait if role.is_variance or role.layer < config.lower_layers else 0
 
@@ -117,7 +117,7 @@ class Adam:
         self.names = list(state.weights)
         self.rates: list[float | Tensor] = [relative_rate(config, roles[name]) for name in self.names]
         """Of each parameter, in units of the learning rate; a tensor (S, 1, ...) gives every seed its own."""
-        self.waits: list[int | Tensor] = [waits(config, roles[name]) for name in self.names]
+        self.waits: list[int | Tensor] = [updates_to_wait(config, roles[name]) for name in self.names]
         """Updates for which each parameter stays as it is; a tensor (S, 1, ...) gives every seed its own."""
         is_split = [half and roles[name].fan_in is not None for name in self.names]
         halves = [
