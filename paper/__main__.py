@@ -98,7 +98,8 @@ class Phase2Sweep:
     """Train several settings of Tagger's second phase at once, like seeds, and rank them by their validation error.
 
     The settings are a JSON file, {"faster": {"lr": 2e-3}, "old layers faster": {"old_rate": 10}}: a name for each and
-    what it changes (lr, class_cost, old_rate: the rate of the first phase's layers relative to the fresh ones').
+    what it changes (lr, class_cost, class_dropout, old_rate: the rate of the first phase's layers relative to the fresh
+    ones', old_wait: updates for which they stay as they are).
     """
 
     name: Annotated[str, tyro.conf.Positional]
@@ -106,7 +107,9 @@ class Phase2Sweep:
     settings: Annotated[Path, tyro.conf.Positional]
     """A JSON file: settings by name."""
     start: Annotated[Path, tyro.conf.Positional]
-    """Folder of a model of the first phase."""
+    """Folder of a model of the first phase; with several seeds, of its run."""
+    seeds: int = 1
+    """Seeds of every setting, each from its own first phase and with its own labels."""
     updates: int = 8_000
     """Number of updates."""
     iterations: int = 4
@@ -123,7 +126,7 @@ class Phase2Sweep:
     """auto, cpu, cuda, ..."""
 
     def __call__(self) -> None:
-        config = sized_config(recipe(self.name), 1, self.device, self.quick)
+        config = sized_config(recipe(self.name), self.seeds, self.device, self.quick)
         config = replace(
             config,
             test_iterations=self.iterations,
@@ -133,7 +136,8 @@ class Phase2Sweep:
         settings = _read_settings(self.settings)
         if self.out is not None:
             make_folder(self.out.parent)
-        record = phase2_sweep(config, stack_weights([Tagger.load(self.start)]), settings)
+        folders = [self.start] if self.seeds == 1 else [self.start / f"seed-{seed}" for seed in config.seed_list]
+        record = phase2_sweep(config, stack_weights([Tagger.load(folder) for folder in folders]), settings)
         print("\n".join(ranking(record)))
         if self.out is not None:
             write_json(self.out, record)

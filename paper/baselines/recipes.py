@@ -125,10 +125,10 @@ def mlp(data: Data, labels: int) -> BaselineConfig:
 def convnet(data: Data, labels: int) -> BaselineConfig:
     """ConvNet: Model C with BatchNorm; with all labels on scenes as they are, with fewer on whitened ones, with noise.
 
-    5,000 updates with few labels; with all, 50 epochs for two digits and 25 for one.
+    5,000 updates with few labels; with all, 25 epochs.
     """
     two = data == "texture-mnist-2"
-    updates = max(5_000, min(25_000 if two else 12_500, labels + 2_000))
+    updates = max(5_000, min(12_500, labels + 2_000))
     lr = (8e-3 if two else 4e-3) * (2 if labels >= 10_000 else 1)
     whiten, input_noise, layer_noise = 0.3, 0.3, 0.5
     if labels >= 50_000:

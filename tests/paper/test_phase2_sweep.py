@@ -17,12 +17,14 @@ from taggernet.recipes import recipe
 from taggernet.training import Run, train
 
 NAME = "texture-mnist-2-labels-1k"
+SEEDS = 2
 
 
 def tiny(name: str, updates: int) -> Config:
     config = quick_config(recipe(name))
     optimiser = replace(config.optimiser, updates=updates, lower_wait=0)
-    return replace(config, optimiser=optimiser, runtime=replace(config.runtime, device="cpu", progress=False))
+    runtime = replace(config.runtime, device="cpu", progress=False)
+    return replace(config, optimiser=optimiser, runtime=runtime, class_dropout=0.0, seeds=SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -34,30 +36,36 @@ def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
     config = tiny(NAME, 4)
     settings = {
         "as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}, "later": {"old_wait": 2},
+        "dropout": {"class_dropout": 0.5},
     }  # fmt: skip
-    found = phase2_sweep(config, first.weights, settings)["curve"][-1]
+    record = phase2_sweep(config, first.weights, settings)
+    found = record["curve"][-1]
     lower = replace(config.optimiser, lower_layers=3, lower_rate=4.0, v_rate=4.0)
     alone = [
         config,
         replace(config, class_cost=1.0, optimiser=replace(config.optimiser, lr=3e-3)),
         replace(config, optimiser=lower),
         replace(config, optimiser=replace(config.optimiser, lower_wait=2)),
+        replace(config, class_dropout=0.5),
     ]
     for setting, other in enumerate(alone):
         metrics = train(other, start=first.weights).metrics
         for metric in ("error", "ami"):
             torch.testing.assert_close(
-                torch.tensor(found[metric][setting]), torch.tensor(metrics[metric][0]), rtol=0, atol=2e-2
+                torch.tensor(found[metric][setting]), torch.tensor(metrics[metric]), rtol=0, atol=2e-2
             )
+    groups = config.test_groups * config.data.valid
+    assert [sum(map(sum, counts)) for counts in record["groups"]["counts"]] == [groups] * SEEDS * len(settings)
 
 
 def test_the_command_ranks_settings(
     first: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first.model().save("first")
+    for seed in range(SEEDS):
+        first.model(seed).save(f"first/seed-{seed}")
     Path("settings.json").write_text(json.dumps({"a": {}, "b": {"lr": 0.01}}))
-    options = "first --updates 4 --ema 0.9 --quick --device cpu --out made/sweep.json"
+    options = "first --seeds 2 --updates 4 --ema 0.9 --quick --device cpu --out made/sweep.json"
     assert main(["phase2-sweep", NAME, "settings.json", *options.split()]) == 0
     record = json.loads(Path("made/sweep.json").read_text())
     assert [look["step"] for look in record["curve"]] == [1, 2, 3, 4]
@@ -73,7 +81,8 @@ def test_the_command_ranks_settings(
     ("settings", "message"),
     [
         ({}, "there are no settings"),
-        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, old_rate, old_wait"),
+        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, class_dropout, old_rate, old_wait"),
+        ({"a": {"class_dropout": 1}}, "class_dropout=1: give less than 1"),
         ({"a": 3}, "give an object"),
         ({"a": {"lr": "fast"}}, "lr='fast': give a number"),
         ({"a": {"lr": -1.0}}, "0 or more"),

@@ -177,14 +177,14 @@ def test_all_labels_are_used_though_classes_are_not_balanced(labels: int) -> Non
     config = recipe("texture-mnist-1-labels-50k")
     config = replace(config, data=replace(config.data, labels=labels))
     uneven = scenes([0] * 3 + [c for c in range(1, 10) for _ in range(4)] + [9])
-    assert np.array_equal(_labelled_rows(config, uneven, Part.of(10)), np.arange(40))
+    assert np.array_equal(_labelled_rows(config, config.seed_list, uneven, Part.of(10)), np.arange(40))
 
 
 def test_some_labels_are_balanced() -> None:
     config = recipe("texture-mnist-1-labels-1k")
     config = replace(config, data=replace(config.data, labels=20, label_subset="shared"))
     even = scenes([c for c in range(10) for _ in range(5)])
-    chosen = _labelled_rows(config, even, Part.of(10))
+    chosen = _labelled_rows(config, config.seed_list, even, Part.of(10))
     assert np.bincount(np.asarray(even.classes)[chosen]).tolist() == [2] * 10
 
 

@@ -133,7 +133,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     key = Key.of(seeds, device)
     own = config.data.name not in BUILT_IN
     wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
-    chosen = _labelled_rows(config, train, part) if wanted else None
+    chosen = _labelled_rows(config, seeds, train, part) if wanted else None
     if isinstance(train, LazyRows):
         order = permutation(config.data, config.model.positions) if config.data.permuted else None
         rows = StreamedRows(train, np.arange(len(train)), key.fold("order"), part, order)
@@ -142,7 +142,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
             with_labels = StreamedRows(train, chosen, key.fold("labelled order"), part, order)
         return StreamedSource(rows, with_labels)
     if config.data.mode == "fresh":
-        return _fresh_source(config, key, part)
+        return _fresh_source(config, seeds, key, part)
     x = _rows(train, device)
     if chosen is None or train.classes is None:
         return FixedSource(x, key.fold("order"), part)
@@ -154,7 +154,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
 
 
-def _fresh_source(config: Config, key: Key, part: Part) -> Source:
+def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
     device = key.word.device
     draw = fresh_draw(config.data, device)
@@ -164,12 +164,12 @@ def _fresh_source(config: Config, key: Key, part: Part) -> Source:
     _, labels = digits_of(config.data, "train")
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
-    few = _labelled_subset(config, labels)
+    few = _labelled_subset(config, seeds, labels)
     labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
 
-def _labelled_rows(config: Config, train: Scenes | LazyRows, part: Part) -> Array:
+def _labelled_rows(config: Config, seeds: list[int], train: Scenes | LazyRows, part: Part) -> Array:
     """The labelled scenes: as many as asked, of a user's data all; fewer than a batch are repeated to fill one."""
     classes, labels = train.classes, config.data.labels
     if classes is None:
@@ -177,7 +177,7 @@ def _labelled_rows(config: Config, train: Scenes | LazyRows, part: Part) -> Arra
     if config.data.name in BUILT_IN and labels >= len(classes):
         chosen = np.arange(len(classes))
     elif config.data.name in BUILT_IN:
-        chosen = _labelled_subset(config, classes)
+        chosen = _labelled_subset(config, seeds, classes)
     else:
         order = Key.of(config.data.seed).fold("labelled").permutation(len(classes)).numpy()
         known = order[(classes.reshape(len(classes), -1)[order] >= 0).all(1)]
@@ -188,11 +188,12 @@ def _labelled_rows(config: Config, train: Scenes | LazyRows, part: Part) -> Arra
     return np.tile(chosen, -(-part.batch // count)) if count < part.batch else chosen
 
 
-def _labelled_subset(config: Config, classes: Array) -> Array:
+def _labelled_subset(config: Config, seeds: list[int], classes: Array) -> Array:
     """Balanced labelled scenes (or digits): (L,) for all seeds, or (S, L) where each seed draws its own."""
-    seeds = [config.data.seed] if config.data.label_subset == "shared" else config.seed_list
-    each = [data.labelled_subset(classes, config.data.labels, seed, config.model.classes) for seed in seeds]
-    return each[0] if config.data.label_subset == "shared" else np.stack(each)
+    shared = config.data.label_subset == "shared"
+    drawing = [config.data.seed] if shared else seeds
+    each = [data.labelled_subset(classes, config.data.labels, seed, config.model.classes) for seed in drawing]
+    return each[0] if shared else np.stack(each)
 
 
 def _rows(scenes: Scenes, device: torch.device) -> Tensor:

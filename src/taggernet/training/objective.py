@@ -66,7 +66,9 @@ class Objective(nn.Module):
         self.groups, self.iterations = groups, iterations
         self.class_cost: float | Tensor = class_cost
         """One weight, or one per seed (S,)."""
-        self.class_dropout, self.reader_alone = class_dropout, class_reach == "reader"
+        self.class_dropout: float | Tensor = class_dropout
+        """One rate, or one per seed (S, 1, 1)."""
+        self.reader_alone = class_reach == "reader"
         self.class_agreement = class_agreement
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares: list[float | Tensor] = [power / sum(powers) for power in powers]
@@ -130,6 +132,6 @@ class Objective(nn.Module):
 
     def _dropout(self, key: Key, first: int) -> Dropout | None:
         """Of the last iteration, from which classes are learned."""
-        if not self.class_dropout:
+        if not isinstance(self.class_dropout, Tensor) and not self.class_dropout:
             return None
         return Dropout(self.class_dropout, key.fold(DROPOUT), first * self.groups)
