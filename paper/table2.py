@@ -129,8 +129,7 @@ def _reproduce_baseline(config: BaselineConfig, results: Path) -> None:
 
 
 def _tidy() -> None:
-    """Let go of the run before: its graph's memory, and compiled code of which torch keeps only so many versions."""
+    """Let go of the memory of the run before, and of its graph."""
     if torch.cuda.is_available():
         gc.collect()
-        torch.compiler.reset()
         torch.cuda.empty_cache()

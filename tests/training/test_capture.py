@@ -53,6 +53,23 @@ def test_without_a_compiler_the_run_continues_and_says_so() -> None:
     assert update.count.item() == 0
 
 
+def test_any_number_of_updates_can_be_compiled_one_after_another() -> None:
+    """torch.compile alone refuses a ninth version of one function."""
+
+    class Compiled(Counter):
+        def compile(self, options: dict[str, Any] | None, *, cost_alone: bool = False) -> None:
+            self.once = torch.compile(self.once_more, fullgraph=True, dynamic=False, backend="eager")
+
+        def once_more(self) -> None:
+            self.count.add_(len(self.count))
+
+    for length in range(1, 12):
+        update = Compiled()
+        update.count = torch.zeros(length)
+        rehearse(update, CPU)()
+        assert update.count.tolist() == [length] * length
+
+
 def test_a_failure_without_a_compiler_is_the_updates_own() -> None:
     update = Counter(fails=True)
     update.mode = "compiled"

@@ -45,6 +45,7 @@ def rehearse(
     before = [(tensor, tensor.detach().clone()) for tensor in update.tensors()]
     try:
         if compiled:  # on a CPU batch and Adam would gain nothing, and take up to 18 s
+            torch.compiler.reset()  # it refuses a ninth version of a function, and every run's is another
             update.compile(compiler_options() if device.type == "cuda" else None, cost_alone=device.type == "cpu")
         _warm_up(update.once, one_gpu)
     except Exception as problem:
