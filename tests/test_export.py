@@ -230,8 +230,9 @@ def test_a_start_of_zeros_is_replaced_by_a_random_one(shipped: Tagger, exported:
         ({"start": "places", "norm": "layer"}, 1.0),
         ({"start": "places", "norm": "layer", "place_weight": 5.0, "start_apart": 0.4}, 0.0),
         ({"start": "places", "norm": "layer", "start_smooth": 3}, 1.0),
+        ({"start": "places", "norm": "layer", "start_sizes": True}, 1.0),
     ],
-    ids=["values", "parts", "places", "apart", "smooth"],
+    ids=["values", "parts", "places", "apart", "smooth", "sizes"],
 )
 def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tmp_path: Path, unchecked: Any) -> None:
     """A third file makes the start, for the model's own K; the loop ties the masks to it."""

@@ -78,7 +78,7 @@ def informed_start(config: TaggerConfig, seen: Tensor | None, parts: Parts | Non
     if seen is None:
         raise ValueError(f"masks start from the scene's {config.start}: give what the model sees of it, seen=...")
     if config.start == "places":
-        how = config.place_weight, config.start_apart, config.start_smooth
+        how = config.place_weight, config.start_apart, config.start_smooth, config.start_sizes
         return lambda random: by_places(seen, random, config.channels, config.shape, *how)
     if parts is None:
         return lambda random: by_value(seen, random, config.channels)

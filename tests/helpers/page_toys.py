@@ -95,6 +95,10 @@ TOYS = {
     "grey-smooth": TaggerConfig(
         shape=(6, 9), kind="real", widths=(30, 20), norm="layer", start="places", start_apart=0.3, start_smooth=3,
     ),
+    "colour-sizes": TaggerConfig(
+        shape=(6, 9), channels=3, kind="real", widths=(30, 20), norm="layer", start="places", start_apart=0.3,
+        start_sizes=True,
+    ),
 }  # fmt: skip
 """Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
 with and without lateral connections, both decoders, groups that talk, variants of the loop, every start."""

@@ -22,6 +22,7 @@ from taggernet.training.sources import Part
 def runs() -> dict[str, Config]:
     """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
     shapes, sprites = shrunk("shapes-any"), shrunk("sprites")
+    places: dict[str, Any] = {"start": "places", "start_apart": 0.3, "start_sizes": True}
     departures: dict[str, Any] = {
         "masks": "posterior", "start_patch": 4, "decoder": "mirror", "start": "random", "start_apart": 0.0
     }  # fmt: skip
@@ -32,7 +33,7 @@ def runs() -> dict[str, Config]:
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
         "starts from values": replace(sprites, model=replace(sprites.model, start="values", start_apart=0.0, tie=0.5)),
         "starts from parts": replace(shapes, model=replace(shapes.model, start="parts"), seeds=2),
-        "starts from places": replace(shapes, model=replace(shapes.model, start="places", start_apart=0.3), seeds=2),
+        "starts from places": replace(shapes, model=replace(shapes.model, **places), seeds=2),
         "starts from textures": replace(shapes, model=replace(shapes.model, start="places", start_smooth=3)),
     }
 

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 from square_scenes import RANDOM, normal, squares
 
-from taggernet.tag.clusters import FURTHEST, MOVES, TRIES, clusters, compact_clusters, least_moment
+from taggernet.tag.clusters import FURTHEST, MOVES, TRIES, clusters, compact_clusters, least_moment, moved_clusters
 
 
 def plain_clusters(features: Any, weight: Any, random: Any) -> Any:
@@ -82,3 +82,68 @@ def test_rounding_does_not_choose_between_equal_tries() -> None:
         for of in (torch.float32, torch.float64)
     )
     assert ((single - double).flatten(1).abs().amax(1) < 0.01).float().mean() > 0.98
+
+
+def two_discs(n: int) -> tuple[Any, Any, Any]:
+    """Places (2,304, 2) of 48 x 48, where there is something (n, 2,304), and whose it is: a small disc touches a large
+    one, in any direction."""
+    places = np.stack(np.meshgrid(np.arange(48.0), np.arange(48.0), indexing="ij"), -1).reshape(-1, 2)
+    angle = RANDOM.uniform(0, 2 * np.pi, n)
+    middles = 23.5 + np.stack([[-6, 13]], 0).T[None] * np.stack([np.cos(angle), np.sin(angle)], -1)[:, None]
+    large, small = (np.linalg.norm(places - middle[:, None], axis=-1) for middle in middles.swapaxes(0, 1))
+    owner = np.where(large < 13, 1, np.where(small < 6.5, 2, 0))
+    return torch.from_numpy(places).float(), torch.from_numpy(owner > 0).float(), owner
+
+
+def test_clusters_of_their_own_size_meet_where_the_small_one_ends() -> None:
+    places, loud, owner = two_discs(40)
+    random = normal(40, 2, 48 * 48)
+    right = []
+    for sizes in (True, False):
+        found = compact_clusters(places.expand(40, -1, -1), loud, loud, random, 0.0, 1.0, 2, sizes).argmax(-2).numpy()
+        same = [[(found[i][owner[i] > 0] == flip ^ (owner[i][owner[i] > 0] == 2)).mean() for flip in (0, 1)]
+                for i in range(40)]  # fmt: skip
+        right.append(np.max(same, 1).mean())
+    assert right[0] > 0.97
+    assert right[1] < 0.93
+
+
+def test_clusters_of_their_own_size_are_gaussians() -> None:
+    """Minus the log odds of round Gaussians whose shares, means and variances are those of their positions, by a loop
+    over the rounds; one try is the most compact of eight equal ones."""
+    features = RANDOM.normal(size=(40, 2)) * np.where(np.arange(40) < 30, 3.0, 0.3)[:, None]
+    weight, cell = RANDOM.uniform(0.5, 2, 40), 0.01
+    random = normal(1, 2, 5).repeat(1, 1, TRIES)  # rolled on by a fifth, it is the same
+    given = [torch.from_numpy(part).float()[None] for part in (features, weight)]
+    found = compact_clusters(*given, torch.ones(1, 40), random, 0.0, cell, 2, sizes=True)[0].numpy()
+    labels = clusters(*given, random)[0].numpy().argmax(0)
+    for _ in range(MOVES):
+        odds = []
+        for k in range(2):
+            own, w = features[labels == k], weight[labels == k]
+            mean = np.average(own, axis=0, weights=w)
+            variance = (np.average(((own - mean) ** 2).sum(1), weights=w) + cell / (2 * np.pi)) / 2
+            density = norm.logpdf(features, mean, np.sqrt(variance)).sum(1)
+            odds.append(density + np.log(w.sum()))
+        labels = np.argmax(odds, 0)
+    np.testing.assert_allclose(found, np.maximum(odds - np.max(odds, 0), -FURTHEST), atol=2e-3)
+
+
+def test_moved_clusters_are_those_of_k_means_with_other_features() -> None:
+    """From the clusters of coarse features to those of fine ones; a cluster without positions stays empty."""
+    features, weight = RANDOM.normal(size=(5, 60, 3)), RANDOM.uniform(0.1, 2, (5, 60))
+    masks = normal(5, 4, 60)
+    masks[:, 3] = -9.0
+    given = (torch.from_numpy(part).float() for part in (features, weight))
+    found = moved_clusters(*given, masks).numpy()
+    for i in range(5):
+        labels = masks[i].numpy().argmax(0)
+        for _ in range(MOVES):
+            centres = [np.average(features[i][labels == k], axis=0, weights=weight[i][labels == k]) for k in range(3)]
+            distance = np.stack([((features[i] - centre) ** 2).sum(1) for centre in centres])
+            labels = distance.argmin(0)
+        spread = np.average(distance.min(0), weights=weight[i])
+        np.testing.assert_allclose(
+            found[i, :3], np.maximum((distance.min(0) - distance) / spread, -FURTHEST), atol=2e-3
+        )
+        assert (found[i, 3] == -FURTHEST).all()

@@ -234,6 +234,7 @@ def test_a_scene_of_silence_and_equal_values_give_numbers() -> None:
     for m_pre in (
         by_value(x, normal(3, 4, 20), 1), by_parts(x, normal(3, 4, 20), 1, parts),
         by_places(x, normal(3, 4, 20), 1, (4, 5)), by_places(x, normal(3, 4, 20), 1, (20,), 5.0, 0.3, 3),
+        by_places(x, normal(3, 4, 20), 1, (20,), 5.0, 0.3, sizes=True),
     ):  # fmt: skip
         assert torch.isfinite(m_pre).all()
 

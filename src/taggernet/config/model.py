@@ -67,6 +67,8 @@ class TaggerConfig:
     start_apart: float = 0.0
     """places: clusters of like values begin at least this share of an image's side from each other, so that a scene of
     few objects leaves groups empty; 0: however near."""
+    start_sizes: bool = False
+    """places: clusters differ in size, so that the border of a large and a small one is not half-way between them."""
     start_smooth: int = 1
     """places: side of the squares of positions in which textures are judged, so that those of like texture start in one
     group; odd. 1: those of like values do."""
@@ -128,7 +130,7 @@ class TaggerConfig:
         self._set("shape", check_sizes("shape", self.shape, least=1, most=MAX_LEVELS, largest=MAX_ELEMENTS))
         if self.start == "values" and self.kind != "real":
             raise ValueError(f"start='values' is for real values, but kind={self.kind!r}: choose 'random' or 'parts'")
-        for name, usual in (("start_apart", 0), ("place_weight", 2), ("start_smooth", 1)):
+        for name, usual in (("start_apart", 0), ("place_weight", 2), ("start_smooth", 1), ("start_sizes", False)):
             if self.start != "places" and getattr(self, name) != usual:
                 raise ValueError(
                     f"{name}={getattr(self, name)} is for masks that start from places, but start={self.start!r}: "

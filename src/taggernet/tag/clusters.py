@@ -18,7 +18,7 @@ FURTHEST = 8.0
 FAR = 1e6
 """The squared distance of a centre that is left out."""
 MOVES = 5
-"""Rounds of k-means."""
+"""Rounds of k-means, and as many again where clusters get sizes of their own or other features."""
 TRIES = 8
 """Times that k-means begins, of which the most compact clusters are kept."""
 EQUAL = 1e-4
@@ -37,25 +37,60 @@ def clusters(
 
 def compact_clusters(
     features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], counted: Float[Tensor, "*S B P"],
-    random: Float[Tensor, "*S B K P"], apart: float, cell: float, axes: int,
+    random: Float[Tensor, "*S B K P"], apart: float, cell: float, axes: int, sizes: bool = False,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
     """The same, the most compact of several tries; centres begin ``apart``, so that their number may differ.
 
     Distances are the shorter the more clusters there are. What counts is how much longer they are, over the ``counted``
     positions, than in balls of the same volume: two halves of a disc are as little a disc as two discs are one. A
     position fills ``cell`` in the space of its features, the last of which are places along the ``axes``. Tries read
-    the random numbers from different positions on.
+    the random numbers from different positions on. With ``sizes`` the border of a large and a small cluster is nearer
+    to the small one, and not half-way.
     """
     step = random.shape[-1] // TRIES
     several = torch.stack([random.roll(-step * one, dims=-1) for one in range(TRIES)], dim=-3)
-    found = squared_distances(features.unsqueeze(-3), weight.unsqueeze(-2), several, apart)
-    own = (found == found.amin(-2, keepdim=True)) * counted[..., None, None, :]
-    moment = (found * own).sum((-2, -1))
+    each, weights = features.unsqueeze(-3), weight.unsqueeze(-2)
+    distances = squared_distances(each, weights, several, apart)
+    odds = distances
+    if sizes:
+        odds, distances = _of_own_size(each, weights, distances, cell, axes)
+    own = (odds == odds.amin(-2, keepdim=True)) * counted[..., None, None, :]
+    moment = (distances * own).sum((-2, -1))
     excess = moment - least_moment(own.sum(-1), cell, axes).sum(-1)
     as_good = excess <= (excess + EQUAL * moment).amin(-1, keepdim=True)
     order = torch.arange(TRIES, device=random.device)
     best = (as_good * (TRIES - order)).argmax(-1, keepdim=True) == order
-    return _in_units(torch.where(best[..., None, None], found, 0.0).sum(-3), weight)
+    chosen = torch.where(best[..., None, None], odds, 0.0).sum(-3)
+    return (chosen.amin(-2, keepdim=True) - chosen).clamp_min(-FURTHEST) if sizes else _in_units(chosen, weight)
+
+
+def _of_own_size(
+    features: Float[Tensor, "*S #B P F"], weight: Float[Tensor, "*S #B P"], found: Float[Tensor, "*S B K P"],
+    cell: float, axes: int,
+) -> tuple[Float[Tensor, "*S B K P"], Float[Tensor, "*S B K P"]]:  # fmt: skip
+    """From the clusters of these distances to Gaussians, each with a share and a spread of its own: minus the logarithm
+    of a position's probability under each of them, and its squared distance from their middles."""
+    distances = found
+    for _ in range(MOVES):
+        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)
+        total = own.sum(-1, keepdim=True)
+        distances = _from_centres(own @ features / total.clamp_min(SMALL), features)
+        spread = (own * distances).sum(-1, keepdim=True) / total.clamp_min(SMALL)
+        spread = spread + least_moment(torch.ones_like(total), cell, axes)  # no cluster is smaller than a position
+        found = axes / 2 * (distances / spread + spread.log()) - total.clamp_min(SMALL).log() + FAR * (total <= SMALL)
+    return found, distances
+
+
+def moved_clusters(
+    features: Float[Tensor, "*S B P F"], weight: Float[Tensor, "*S B P"], masks: Float[Tensor, "*S B K P"]
+) -> Float[Tensor, "*S B K P"]:
+    """K-means that goes on from the clusters of other features."""
+    found = -masks
+    for _ in range(MOVES):
+        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)
+        total = own.sum(-1, keepdim=True)
+        found = _from_centres(own @ features / total.clamp_min(SMALL), features) + FAR * (total <= SMALL)
+    return _in_units(found, weight)
 
 
 def least_moment(count: Tensor, cell: float, axes: int) -> Tensor:
@@ -81,11 +116,6 @@ def squared_distances(
     another.
     """
     chance = -torch.log(-torch.log(torch.special.ndtr(random).clamp(SMALL, 1 - SMALL)))  # Gumbel: the largest is a draw
-    lengths = features.square().sum(-1).unsqueeze(-2)
-
-    def distances(centres: Float[Tensor, "*S B Q F"], left_out: Float[Tensor, "*S B Q 1"]) -> Tensor:
-        along = centres @ features.mT
-        return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0) + left_out
 
     def drawn(score: Float[Tensor, "*S B P"]) -> Float[Tensor, "*S B 1 F"]:
         chosen = score.argmax(-1)[..., None, None] == torch.arange(score.shape[-1], device=score.device)
@@ -95,7 +125,7 @@ def squared_distances(
     left_out = torch.zeros_like(centres[..., :1])
     """FAR for each centre that is left out."""
     for k in range(1, random.shape[-2]):
-        nearest = distances(centres, left_out).amin(-2)
+        nearest = (_from_centres(centres, features) + left_out).amin(-2)
         free = weight * (nearest >= apart**2)
         further = drawn(
             torch.log(free.clamp_min(SMALL**2)) + torch.log(nearest.clamp_min(SMALL**2)) + chance[..., k, :]
@@ -104,8 +134,17 @@ def squared_distances(
         none_free = (free.amax(-1) <= SMALL**2).to(features.dtype)[..., None, None]
         left_out = torch.cat([left_out, FAR * none_free], dim=-2)
     for _ in range(MOVES):
-        found = distances(centres, left_out)
+        found = _from_centres(centres, features) + left_out
         own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
         total = own.sum(-1, keepdim=True)
         centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
-    return distances(centres, left_out)
+    return _from_centres(centres, features) + left_out
+
+
+def _from_centres(
+    centres: Float[Tensor, "*S B Q F"], features: Float[Tensor, "*S #B P F"]
+) -> Float[Tensor, "*S B Q P"]:
+    """Squared distances of all positions."""
+    lengths = features.square().sum(-1).unsqueeze(-2)
+    along = centres @ features.mT
+    return (lengths - 2 * along + centres.square().sum(-1, keepdim=True)).clamp_min(0)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taggernet.rng import Key
-from taggernet.tag.clusters import FURTHEST, SMALL, clusters, compact_clusters
+from taggernet.tag.clusters import FURTHEST, SMALL, clusters, compact_clusters, moved_clusters
 from taggernet.tag.grouping import scene_median
 
 Silence = Literal["zero", "mean", "common"]
@@ -133,15 +133,16 @@ def by_parts(
 
 def by_places(
     x: Float[Tensor, "*S B N"], random: Float[Tensor, "*S B K P"], channels: int, shape: Sequence[int],
-    weight: float = 2.0, apart: float = 0.0, smooth: int = 1,
+    weight: float = 2.0, apart: float = 0.0, smooth: int = 1, sizes: bool = False,
 ) -> Float[Tensor, "*S B K P"]:  # fmt: skip
     """Masks before their softmax: positions with like values that are near each other start in one group.
 
     Silence is the median of the scene's own values, and their unit the root mean square of their distances from it; in
     this unit two ends of an image are twice ``weight`` from each other. No two clusters of like values begin less than
-    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. With ``smooth``
-    above one, positions of like texture take the place of like values: loudness is averaged over squares of this side,
-    as a texture may have silent spots, and all that is loud weighs the same.
+    ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. With ``sizes``
+    clusters differ in size. With ``smooth`` above one, positions of like texture take the place of like values:
+    loudness is averaged over squares of this side, as a texture may have silent spots, and all that is loud weighs the
+    same. Textures are found in squares almost twice as large; where they end is then seen in squares of this side.
     """
     difference = torch.unflatten(x - scene_median(x, channels).squeeze(-2), -1, (-1, channels))
     loudness = difference.square().mean(-1)
@@ -152,16 +153,21 @@ def by_places(
     reach = LOUD**2 * size
     loud = (loudness > reach).to(x.dtype)
     if smooth > 1:
-        heard, described = loud, textures(described, loud, shape, 2 * smooth - 1)
+        heard, fine = loud, textures(described, loud, shape, smooth)
+        described = textures(described, loud, shape, 2 * smooth - 1)
     else:
         heard = loudness * loud if apart else loudness  # what is silent must not begin a cluster that is apart
     ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]
     places = torch.stack(torch.meshgrid(*ends, indexing="ij"), dim=-1).flatten(0, -2)
-    features = torch.cat([described, places.expand(*described.shape[:-1], -1)], dim=-1)
     cell = math.prod([2 * weight / max(length - 1, 1) for length in shape])
 
+    def with_places(described: Float[Tensor, "*S B P F"]) -> Float[Tensor, "*S B P G"]:
+        return torch.cat([described, places.expand(*described.shape[:-1], -1)], dim=-1)
+
     def grouped(some: Float[Tensor, "*S B Q P"]) -> Float[Tensor, "*S B Q P"]:
-        return compact_clusters(features, heard, loud, some, 2 * weight * apart, cell, len(shape))
+        how = 2 * weight * apart, cell, len(shape), sizes
+        found = compact_clusters(with_places(described), heard, loud, some, *how)
+        return moved_clusters(with_places(fine), heard, found) if smooth > 1 else found
 
     return _beside_silence(grouped, loudness, reach, random)
 

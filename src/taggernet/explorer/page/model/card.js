@@ -7,7 +7,7 @@
  *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, decoder: string,
- *   start_patch: number, start: string, tie: number, place_weight: number, start_apart: number, start_smooth: number,
+ *   start_patch: number, start: string, tie: number, place_weight: number, start_apart: number, start_sizes: boolean, start_smooth: number,
  *   origin: string
  * }} ModelConfig
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
@@ -20,7 +20,7 @@ import { hasNormalisedHeads, ladderWidths } from './layers.js'
 export const LONGEST_SIDE = 128
 const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
-  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1, place_weight: 2, start_apart: 0, start_smooth: 1, origin: 'data' }
+  masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1, place_weight: 2, start_apart: 0, start_sizes: false, start_smooth: 1, origin: 'data' }
 const RETIRED = ['start_correlated', 'levels', 'residual']
 const NEEDED = ['shape', 'kind', 'widths', 'classes', 'norm', 'noise', 'mean', 'feedback', 'delta_z', 'ratio_variance',
   'gate', 'top', 'heads']

@@ -7,6 +7,11 @@ export const FURTHEST = 8, SMALL = 1e-6
 const MOVES = 5, TRIES = 8, EQUAL = 1e-4
 
 /**
+ * Of K clusters (K, P), and what the nearest of them has (P).
+ * @typedef {{distances: Float32Array, nearest: Float32Array}} Found
+ */
+
+/**
  * Weighted k-means of the positions of a scene: minus the squared distance from each centre, 0 for the nearest, in units
  * of the mean squared distance from the nearest.
  *
@@ -26,37 +31,142 @@ export function clusters(features, weight, random) {
  * @param {Float32Array} weight (P)
  * @param {Float32Array} counted (P) 1 for the positions whose distances count
  * @param {Float32Array} random (K, P)
- * @param {number} apart
- * @param {number} cell the area of a position
+ * @param {{apart: number, cell: number, sizes: boolean}} how the least distance between two beginnings; the area of a position;
+ *   whether the border of a large and a small cluster is nearer to the small one
  */
-export function compactClusters(features, weight, counted, random, apart, cell) {
+export function compactClusters(features, weight, counted, random, { apart, cell, sizes }) {
   const positions = weight.length, step = Math.floor(positions / TRIES)
-  const found = Array.from({ length: TRIES }, (_, one) => {
+  const tries = Array.from({ length: TRIES }, (_, one) => {
     const rolled = random.map((_, at) => random[at - (at % positions) + ((at + step * one) % positions)])
-    return squaredDistances(features, weight, rolled, apart)
+    const found = squaredDistances(features, weight, rolled, apart)
+    return sizes ? ofOwnSize(features, weight, found, cell) : { odds: found, distances: found.distances }
   })
-  const scores = found.map(({ distances, nearest }) => {
+  const scores = tries.map(({ odds, distances }) => {
     let moment = 0, least = 0
     for (let first = 0; first < distances.length; first += positions) {
       let count = 0
       for (let p = 0; p < positions; p++) {
-        if (distances[first + p] !== nearest[p] || !counted[p]) continue
+        if (odds.distances[first + p] !== odds.nearest[p] || !counted[p]) continue
         count += 1
-        moment += nearest[p]
+        moment += distances[first + p]
       }
-      least += (cell * count ** 2) / (2 * Math.PI)
+      least += count * leastMoment(count, cell)
     }
     return { excess: moment - least, moment }
   })
   const enough = Math.min(...scores.map(({ excess, moment }) => excess + EQUAL * moment))
-  return inUnits(found[scores.findIndex(({ excess }) => excess <= enough)], weight)
+  const { odds } = tries[scores.findIndex(({ excess }) => excess <= enough)]
+  return sizes ? belowNearest(odds, 1) : inUnits(odds, weight)
 }
 
-/** @param {{distances: Float32Array, nearest: Float32Array}} found @param {Float32Array} weight */
-function inUnits({ distances, nearest }, weight) {
+/** The mean squared distance of so many positions from the middle of a disc that they fill. @param {number} count @param {number} cell */
+function leastMoment(count, cell) {
+  return (cell * count) / (2 * Math.PI)
+}
+
+/**
+ * From the clusters of these distances to Gaussians, each with a share and a spread of its own: minus the logarithm of a
+ * position's probability under each of them, and its squared distance from their middles.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Found} found
+ * @param {number} cell
+ */
+function ofOwnSize(features, weight, found, cell) {
+  const positions = weight.length
+  let odds = found, distances = found.distances
+  for (let move = 0; move < MOVES; move++) {
+    const before = odds, { centres, totals } = middles(features, weight, before)
+    distances = fromCentres(features, centres, totals.length)
+    const spreads = totals.map((total, k) => {
+      let sum = 0
+      for (let p = 0; p < positions; p++) {
+        const at = k * positions + p
+        if (before.distances[at] === before.nearest[p]) sum += weight[p] * distances[at]
+      }
+      return sum / Math.max(total, SMALL) + leastMoment(1, cell)
+    })
+    odds = withNearest(
+      distances.map((distance, at) => {
+        const k = Math.floor(at / positions)
+        return totals[k] > SMALL ? distance / spreads[k] + Math.log(spreads[k]) - Math.log(totals[k]) : Infinity
+      }),
+      positions,
+    )
+  }
+  return { odds, distances }
+}
+
+/**
+ * K-means that goes on from the clusters of other features.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Float32Array} masks (K, P) before their softmax
+ */
+export function movedClusters(features, weight, masks) {
+  const positions = weight.length
+  let found = withNearest(masks.map((value) => -value), positions)
+  for (let move = 0; move < MOVES; move++) {
+    const { centres, totals } = middles(features, weight, found)
+    const distances = fromCentres(features, centres, totals.length)
+    found = withNearest(distances.map((distance, at) => (totals[Math.floor(at / positions)] > SMALL ? distance : Infinity)), positions)
+  }
+  return inUnits(found, weight)
+}
+
+/** @param {Found} found @param {Float32Array} weight */
+function inUnits(found, weight) {
   const sum = (/** @type {Float32Array} */ values) => values.reduce((total, value) => total + value, 0)
-  const spread = Math.max(sum(nearest.map((value, p) => value * weight[p])) / Math.max(sum(weight), SMALL), SMALL)
-  return distances.map((distance, at) => Math.max((nearest[at % weight.length] - distance) / spread, -FURTHEST))
+  return belowNearest(found, Math.max(sum(found.nearest.map((value, p) => value * weight[p])) / Math.max(sum(weight), SMALL), SMALL))
+}
+
+/** How much less near than to the nearest, in this unit. @param {Found} found @param {number} unit */
+function belowNearest({ distances, nearest }, unit) {
+  return distances.map((distance, at) => Math.max((nearest[at % nearest.length] - distance) / unit, -FURTHEST))
+}
+
+/** @param {Float32Array} distances (K, P) @param {number} positions @returns {Found} */
+function withNearest(distances, positions) {
+  const nearest = distances.slice(0, positions)
+  distances.forEach((distance, at) => (nearest[at % positions] = Math.min(nearest[at % positions], distance)))
+  return { distances, nearest }
+}
+
+/**
+ * The weighted mean of the positions of each cluster, and their weight.
+ *
+ * @param {Float32Array} features (P, F)
+ * @param {Float32Array} weight (P)
+ * @param {Found} found
+ */
+function middles(features, weight, { distances, nearest }) {
+  const positions = weight.length, width = features.length / positions, groups = distances.length / positions
+  const centres = new Float32Array(groups * width), totals = new Float64Array(groups)
+  for (let k = 0; k < groups; k++) {
+    const sums = new Float64Array(width)
+    for (let p = 0; p < positions; p++) {
+      if (distances[k * positions + p] !== nearest[p]) continue
+      totals[k] += weight[p]
+      for (let f = 0; f < width; f++) sums[f] += weight[p] * features[p * width + f]
+    }
+    centres.set(sums.map((sum) => sum / Math.max(totals[k], SMALL)), k * width)
+  }
+  return { centres, totals }
+}
+
+/** Squared distances of all positions (K, P). @param {Float32Array} features (P, F) @param {Float32Array} centres (K, F) @param {number} groups */
+function fromCentres(features, centres, groups) {
+  const width = centres.length / groups, positions = features.length / width, found = new Float32Array(groups * positions)
+  for (let k = 0; k < groups; k++) {
+    for (let p = 0; p < positions; p++) {
+      let distance = 0
+      for (let f = 0; f < width; f++) distance += (features[p * width + f] - centres[k * width + f]) ** 2
+      found[k * positions + p] = distance
+    }
+  }
+  return found
 }
 
 /**
@@ -72,42 +182,30 @@ function inUnits({ distances, nearest }, weight) {
  */
 function squaredDistances(features, weight, random, apart) {
   const positions = weight.length, width = features.length / positions, groups = random.length / positions
-  const centres = new Float32Array(groups * width), found = new Float32Array(random.length), nearest = new Float32Array(positions).fill(1)
+  const centres = new Float32Array(groups * width), nearest = new Float32Array(positions).fill(1)
   /** @type {Set<number>} */
   const leftOut = new Set()
-
-  /** Squared distances from a centre. @param {number} k */
-  function measure(k) {
-    for (let p = 0; p < positions; p++) {
-      let distance = 0
-      for (let f = 0; f < width; f++) distance += (features[p * width + f] - centres[k * width + f]) ** 2
-      if (leftOut.has(k)) distance = Infinity
-      found[k * positions + p] = distance
-      nearest[p] = k ? Math.min(nearest[p], distance) : distance
-    }
-  }
-
   for (let k = 0; k < groups; k++) {
     const free = k ? weight.map((value, p) => (nearest[p] >= apart ** 2 ? value : 0)) : weight
     if (k && Math.max(...free) <= SMALL ** 2) leftOut.add(k)
     const chosen = drawn(free, nearest, random.subarray(k * positions, (k + 1) * positions))
-    centres.set(features.subarray(chosen * width, (chosen + 1) * width), k * width)
-    measure(k)
+    const centre = features.slice(chosen * width, (chosen + 1) * width)
+    centres.set(centre, k * width)
+    if (leftOut.has(k)) continue
+    fromCentres(features, centre, 1).forEach((distance, p) => (nearest[p] = k ? Math.min(nearest[p], distance) : distance))
   }
+  const measured = () => {
+    const distances = fromCentres(features, centres, groups)
+    for (const k of leftOut) distances.fill(Infinity, k * positions, (k + 1) * positions)
+    return withNearest(distances, positions)
+  }
+  let found = measured()
   for (let move = 0; move < MOVES; move++) {
-    for (let k = 0; k < groups; k++) {
-      const sums = new Float64Array(width)
-      let total = 0
-      for (let p = 0; p < positions; p++) {
-        if (found[k * positions + p] !== nearest[p]) continue
-        total += weight[p]
-        for (let f = 0; f < width; f++) sums[f] += weight[p] * features[p * width + f]
-      }
-      if (total > SMALL) centres.set(sums.map((sum) => sum / total), k * width)
-    }
-    for (let k = 0; k < groups; k++) measure(k)
+    const { centres: moved, totals } = middles(features, weight, found)
+    totals.forEach((total, k) => total > SMALL && centres.set(moved.subarray(k * width, (k + 1) * width), k * width))
+    found = measured()
   }
-  return { distances: found, nearest }
+  return found
 }
 
 /**

@@ -7,7 +7,7 @@
  * @typedef {{quiet: Float32Array, shapes: Float32Array, together: Float32Array, overlap: Float32Array}} Parts what the training
  *   data are made of: silence (2, N), the parts (R, M), which appear together (R, R), and how much they overlap (R, R)
  */
-import { clusters, compactClusters, FURTHEST, SMALL } from './clusters.js'
+import { clusters, compactClusters, movedClusters, FURTHEST, SMALL } from './clusters.js'
 import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
@@ -98,25 +98,38 @@ export function byParts(x, random, channels, { quiet, shapes, together, overlap 
  * @param {Float32Array} random (K, P)
  * @param {number} channels
  * @param {number[]} shape height and width
- * @param {{weight: number, apart: number, smooth: number}} how the weight of places against values; the least distance
- *   between two beginnings, as a share of an image's side; above 1, the side of the squares in which a texture is judged
+ * @param {{weight: number, apart: number, sizes: boolean, smooth: number}} how the weight of places against values; the least
+ *   distance between two beginnings, as a share of an image's side; whether clusters differ in size; above 1, the side of the
+ *   squares in which a texture is judged
  */
-export function byPlaces(x, random, channels, [height, width], { weight, apart, smooth }) {
+export function byPlaces(x, random, channels, [height, width], { weight, apart, sizes, smooth }) {
   const positions = height * width, middle = medians(x, channels)
   const difference = x.map((value, at) => value - middle[at % channels]), loudness = loudnessOf(difference, channels)
   const size = Math.max(loudness.reduce((sum, value) => sum + value, 0) / positions, SMALL ** 2)
   const heard = smooth > 1 ? averaged(loudness, height, width, smooth) : loudness, reach = LOUD ** 2 * size
   const loud = heard.map((value) => Number(value > reach)), scaled = difference.map((value) => value / Math.sqrt(size))
-  const described = smooth > 1 ? textures(scaled, loud, height, width, 2 * smooth - 1) : scaled
   const place = (/** @type {number} */ at, /** @type {number} */ length) => (length > 1 ? weight * ((2 * at) / (length - 1) - 1) : -weight)
-  const count = described.length / positions, features = new Float32Array(positions * (count + 2))
-  for (let p = 0; p < positions; p++) {
-    features.set(described.subarray(p * count, (p + 1) * count), p * (count + 2))
-    features.set([place(Math.floor(p / width), height), place(p % width, width)], p * (count + 2) + count)
+
+  /** What describes a position, and where it is. @param {Float32Array} described */
+  function withPlaces(described) {
+    const count = described.length / positions, features = new Float32Array(positions * (count + 2))
+    for (let p = 0; p < positions; p++) {
+      features.set(described.subarray(p * count, (p + 1) * count), p * (count + 2))
+      features.set([place(Math.floor(p / width), height), place(p % width, width)], p * (count + 2) + count)
+    }
+    return features
   }
+
   const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
   const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
-  return besideSilence((some) => compactClusters(features, from, loud, some, 2 * weight * apart, cell), heard, reach, random)
+  const how = { apart: 2 * weight * apart, cell, sizes }
+  /** @param {number} side of the squares */
+  const ofTexture = (side) => withPlaces(textures(scaled, loud, height, width, side))
+  const grouped = (/** @type {Float32Array} */ some) =>
+    smooth > 1 // found in large squares, and their ends in smaller ones
+      ? movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth - 1), from, loud, some, how))
+      : compactClusters(withPlaces(scaled), from, loud, some, how)
+  return besideSilence(grouped, heard, reach, random)
 }
 
 /**

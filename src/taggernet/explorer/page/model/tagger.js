@@ -229,12 +229,12 @@ export function without(state, groups) {
  * @param {Map<string, Tensor>} tensors
  * @returns {(x: Float32Array, random: Float32Array) => Float32Array}
  */
-function informedStart({ start, channels, shape, place_weight: weight, start_apart: apart, start_smooth: smooth }, tensors) {
+function informedStart({ start, channels, shape, place_weight: weight, start_apart: apart, start_sizes: sizes, start_smooth: smooth }, tensors) {
   if (start === 'values') return (x, random) => byValue(x, random, channels)
   if (start === 'parts') {
     const parts = partsOf(tensors)
     return (x, random) => byParts(x, random, channels, parts)
   }
-  if (start === 'places') return (x, random) => byPlaces(x, random, channels, shape, { weight, apart, smooth })
+  if (start === 'places') return (x, random) => byPlaces(x, random, channels, shape, { weight, apart, sizes, smooth })
   return (x, random) => random
 }
