@@ -179,9 +179,9 @@ class SlotAttention:
     """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
     size: int | None = None
     """Shapes, tetrominoes, sprites: height and width of a scene; by default as published."""
-    updates: int | None = None
-    """Number of updates."""
-    lr: float | None = None
+    updates: int = 100_000
+    """Number of updates, the first twentieth of which warm up."""
+    lr: float = 4e-4
     """Learning rate at its peak."""
     slots: int = 0
     """Number of slots; 0: one more than the most objects."""
@@ -199,7 +199,7 @@ class SlotAttention:
     """Compile the update and capture it as one CUDA graph; auto: on CUDA only."""
 
     def __call__(self) -> None:
-        from paper.slot_attention import SlotAttentionRun, data_of, quick_slots, run_slot_attention
+        from paper.slot_attention import SlotAttentionRun, data_of, of_length, quick_slots, run_slot_attention
         from paper.slot_attention.run import summary_lines
 
         data = replace(data_of(self.data), variant=self.variant)
@@ -207,9 +207,7 @@ class SlotAttention:
             data=data if self.size is None else replace(data, size=self.size),
             slots=self.slots, seeds=self.seeds, test=self.test, device=self.device, compile=self.compile,
         )  # fmt: skip
-        given = {"updates": self.updates, "lr": self.lr}
-        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        run = replace(run, optimiser=replace(run.optimiser, **chosen))
+        run = of_length(run, self.updates, self.lr)
         name = self.data if self.variant == "colour" else f"{self.data}-{self.variant}"
         folder = Path("results/quick/slot-attention" if self.quick else "results/slot-attention")
         out = self.out or folder / f"{name}.json"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from paper.markdown import DASH, table
-from paper.objects import between_looks, slot_attention_for
+from paper.objects import slot_attention_for
 from paper.quick import sized_config
 from paper.records import Record, config_record, evaluate_run
-from paper.slot_attention.run import quick_slots, run_slot_attention
+from paper.slot_attention.run import between_looks, quick_slots, run_slot_attention
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split
@@ -43,7 +43,7 @@ def race(results: Path, *, quick: bool = False, device: str = "auto") -> str:
 def tagger_curve(data: str, quick: bool, device: str) -> Record:
     """One seed of Tagger, looked at often."""
     config = sized_config(recipe(RACED[data]), 1, device, quick)
-    every = between_looks(config.optimiser)
+    every = between_looks(config.optimiser.updates)
     config = replace(config, runtime=replace(config.runtime, evaluate_every=every, checkpoint_every=0))
     with tempfile.TemporaryDirectory() as folder:
         run = train_to_end(config, folder)

@@ -95,6 +95,21 @@ class SlotAttentionRun:
         return self.slots or (4 if self.data.name.startswith("texture") else self.data.objects + 1)
 
 
+LOOKS = 60
+"""How often validation is looked at in a training whose best weights, or whose speed, count; evenly spaced."""
+
+
+def between_looks(updates: int) -> int:
+    """Updates from one look at validation to the next."""
+    return max(1, updates // LOOKS)
+
+
+def of_length(run: SlotAttentionRun, updates: int, lr: float) -> SlotAttentionRun:
+    """With this many updates, a twentieth of them to warm up as in the paper, and this rate."""
+    optimiser = replace(run.optimiser, updates=updates, warmup=updates // 20, lr=lr)
+    return replace(run, optimiser=optimiser, evaluate_every=between_looks(updates))
+
+
 def quick_slots(run: SlotAttentionRun) -> SlotAttentionRun:
     """The same at toy size: seconds, and its metrics mean nothing."""
     small = SIDES.get(run.data.name, run.data.size)
