@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from paper import objects, table1
 from paper.objects import (
+    IMAGES,
     ROWS,
     foreground_ari,
     kmeans_of_values,
@@ -23,6 +25,8 @@ from paper.quick import quick_config
 from taggernet import data
 from taggernet.fileio import read_json
 from taggernet.recipes import recipe
+
+RESULTS = Path(__file__).parents[2] / "results" / "objects"
 
 
 def test_every_method_leaves_a_record_and_none_is_made_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +73,16 @@ def test_slot_attention_sees_the_data_of_the_recipe() -> None:
     run = slot_attention_for("sprites-texture", config.data, 3, "cpu")
     assert (run.data, run.groups, run.seeds) == (config.data, config.test_groups, 3)
     assert slot_attention_for("tetrominoes", config.data, 1, "cpu").optimiser.updates == 60_000
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_records_of_slot_attention_are_those_that_the_command_makes(name: str) -> None:
+    """Updates, rate and warm-up; the rates that were not taken are kept, and lower on validation."""
+    recorded = read_json(RESULTS / f"slots-{name}.json")
+    made = asdict(slot_attention_for(name, recipe(name).data, 1, "cpu").optimiser)
+    assert {field: made[field] for field in recorded["config"]["optimiser"]} == recorded["config"]["optimiser"]
+    rates = [read_json(path) for path in sorted((RESULTS / "slot-rates").glob(f"{name}-[0-9]*.json"))]
+    best = {
+        record["config"]["optimiser"]["lr"]: record["summary"]["valid"]["ari_foreground"]["mean"] for record in rates
+    }
+    assert not best or max(best, key=best.__getitem__) == made["lr"]

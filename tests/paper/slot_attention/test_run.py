@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
 
-from paper.slot_attention import SlotAttentionRun, data_of, quick_slots, run_slot_attention
+from paper.slot_attention import SlotAttentionRun, data_of, of_length, quick_slots, run_slot_attention
 from paper.slot_attention.run import SlotObjective, Training, summary_lines
 from taggernet.config.run import OptimiserConfig
 from taggernet.rng import Key
@@ -37,6 +37,13 @@ def test_a_record_holds_what_a_table_needs(name: str) -> None:
     shown = "\n".join(summary_lines(record))
     assert f"ari_foreground {mean:.3f}" in shown
     assert "ms per update" in shown
+
+
+def test_the_length_of_a_run_sets_its_warm_up_and_its_looks() -> None:
+    for updates, warmup, every in ((6_000, 300, 100), (20, 1, 1)):
+        run = of_length(SlotAttentionRun(), updates, 1e-3)
+        optimiser = run.optimiser
+        assert (optimiser.updates, optimiser.warmup, optimiser.lr, run.evaluate_every) == (updates, warmup, 1e-3, every)
 
 
 def test_toy_training_learns_and_the_test_split_can_be_left_alone() -> None:
