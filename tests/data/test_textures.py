@@ -258,3 +258,20 @@ def test_golden_checksums(digits: int, seed: int, depth: str) -> None:
     values = np.round(scenes.x * 255).astype(np.uint8)  # the last bits of a cosine are the machine's own
     content = values.tobytes() + scenes.groups.tobytes() + scenes.classes.tobytes()
     assert hashlib.md5(content).hexdigest() == GOLDEN[digits, seed, depth]
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_twins_have_the_same_digits_in_other_places_and_textures(digits: int) -> None:
+    """Whole pairs are the same in any batch; of two digits each is on top once."""
+    images, labels = digits_of()
+    numbers = torch.arange(len(images))  # in the place of labels: which digit it is
+    bank, key = texture_bank(), Key.of([3, 4])
+    x, _, shown = fresh_texture_mnist(key, images, numbers, bank, 8, digits, twins=True)
+    first, second = shown.reshape(2, 4, 2, digits).unbind(2)
+    assert torch.equal(first, second.flip(-1))
+    assert len(first.flatten().unique()) > 8 * digits - 3
+    one, other = x.reshape(2, 4, 2, -1).unbind(2)
+    assert ((one - other).abs().mean(-1) > 0.05).all()
+    part, _, classes = fresh_texture_mnist(key, images, labels, bank, 4, digits, 4, twins=True)
+    assert torch.equal(part, x[:, 4:])
+    assert torch.equal(classes, labels[shown[:, 4:]])

@@ -17,6 +17,7 @@ from taggernet.config.run import Config
 from taggernet.nets.class_head import ClassHead
 from taggernet.nets.dropout import Dropout
 from taggernet.nets.ladder import LadderMapping
+from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
 from taggernet.training.seeds import carry_over, initial_weights
@@ -136,6 +137,17 @@ def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> Non
     model = TaggerConfig(classes=3) if dropout else TaggerConfig(classes=3, class_widths=(7,))
     with pytest.raises(ValueError, match=r"class_agreement=1.0 needs .* set class_widths, e.g. \(1000, 500\)"):
         Config(model=model, class_cost=1.0, class_dropout=dropout, class_agreement=1.0)
+
+
+def test_twins_without_agreement_fresh_scenes_or_a_partner_are_refused() -> None:
+    base = recipe("texture-mnist-2-best-labels-1k")
+    both = replace(base.data, twins=True)
+    assert replace(base, data=both).data.twins
+    for changes in ({"class_agreement": 0.0}, {"data": replace(both, mode="fixed")}):
+        with pytest.raises(ValueError, match="twins are for fresh scenes of TextureMNIST and class_agreement"):
+            replace(base, **{"data": both, **changes})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="twins come in pairs, but batch=33: give an even number"):
+        replace(base, data=both, optimiser=replace(base.optimiser, batch=33))
 
 
 def test_a_reach_without_a_reader_is_refused() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from own_files import sensors, write
+from torch import Tensor
 from toys import fixture_digits, records, shrunk, toy
 
 from taggernet import data
@@ -205,7 +206,7 @@ def test_labelled_fresh_scenes_are_made_of_the_labelled_digits_alone(monkeypatch
     draw = data.fresh_texture_mnist
 
     def watched(*args: Any) -> object:
-        used.append(args[-1])
+        used.append(args[-2])
         return draw(*args)
 
     monkeypatch.setattr(data, "fresh_texture_mnist", watched)
@@ -221,6 +222,20 @@ def test_labelled_fresh_scenes_are_made_of_the_labelled_digits_alone(monkeypatch
     assert len(used) == 2, "unlabelled scenes are drawn from all digits"
     assert sorted(labels[subset.numpy()]) == list(range(10)), "one of each class"
     assert np.array_equal(subset.numpy(), data.labelled_subset(labels, 10))
+
+
+def test_scenes_without_labels_come_in_twins_and_those_with_labels_do_not() -> None:
+    config = fresh(10)
+    made = replace(
+        config, data=replace(config.data, twins=True), class_agreement=1.0, class_dropout=0.3,
+        model=replace(config.model, class_widths=(7,)),
+    )  # fmt: skip
+    twins, plain = batch_of(made), batch_of(config)
+    assert torch.equal(cast(Tensor, twins.labelled), cast(Tensor, plain.labelled))
+    assert not torch.equal(twins.x, plain.x)
+    halves = Part(20, 5, 5)
+    with pytest.raises(ValueError, match="twins come in pairs, but a process has 5 scenes"):
+        source(made, torch.device("cpu"), [0, 1], halves, training_set(made))
 
 
 def test_fresh_scenes_that_all_have_labels_are_used_for_both_costs() -> None:

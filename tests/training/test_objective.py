@@ -126,30 +126,34 @@ def gradients(model: Tagger, objective: Objective, batch: Batch) -> tuple[Costs,
     return costs, {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("iterations", [1, 3])
-def test_agreement_is_that_of_two_readings_of_scenes_without_labels(iterations: int) -> None:
-    """The one with all units squared and normalised, and taken for the truth; nothing but the reader learns from it."""
+@pytest.mark.parametrize(("iterations", "twins"), [(1, False), (3, False), (3, True)])
+def test_agreement_is_that_of_two_readings_of_scenes_without_labels(iterations: int, twins: bool) -> None:
+    """The one with all units, of twins the mean of both, squared and normalised, and taken for the truth; nothing but
+    the reader learns from it."""
     model = with_reader()
-    x, others, classes = torch.rand(5, 16), torch.rand(5, 16), torch.tensor([[0], [2], [1], [0], [1]])
+    x, others, classes = torch.rand(6, 16), torch.rand(6, 16), torch.tensor([[0], [2], [1], [0], [1], [2]])
     settings = {"class_cost": 0.25, "class_dropout": 0.4}
     plain, before = gradients(model, Objective(model, 2, iterations, **settings), Batch(x, others, classes))
-    objective = Objective(model, 2, iterations, **settings, class_agreement=3.0)
+    objective = Objective(model, 2, iterations, **settings, class_agreement=3.0, twins=twins)
     agreeing, after = gradients(model, objective, Batch(x, others, classes))
     assert (plain.denoising, plain.classification) == (agreeing.denoising, agreeing.classification)
 
     with torch.no_grad():
         x_tilde = model.corruption.apply(x, NOISE)
-        found = [model.start(5, 2, MASKS)]
+        found = [model.start(6, 2, MASKS)]
         found += model.iterate(x_tilde, found[0], iterations)
         seen = features(model.likelihood, x_tilde, found[-2], model.v).flatten(0, 1)
         assert isinstance(model.mapping, LadderMapping)
         assert model.mapping.reader is not None
-        thinned = model.mapping.reader(seen, Dropout(0.4, NOISE.fold(2))).reshape(5, 2, 4)[..., :3].sum(1).double()
-        whole = found[-1].top.reshape(5, 2, 4)[..., :3].sum(1).double()  # type: ignore[union-attr]
+        thinned = model.mapping.reader(seen, Dropout(0.4, NOISE.fold(2))).reshape(6, 2, 4)[..., :3].sum(1).double()
+        whole = found[-1].top.reshape(6, 2, 4)[..., :3].sum(1).double()  # type: ignore[union-attr]
+    whole = whole / whole.sum(1, keepdim=True)
+    if twins:
+        whole = torch.stack([(whole[i - i % 2] + whole[i - i % 2 + 1]) / 2 for i in range(6)])
     entropy = 0.0
     for row, sure in zip(thinned.numpy(), whole.numpy(), strict=True):
         truth = sure**2 / (sure**2).sum()
-        entropy -= float((truth * np.log(row / row.sum())).sum()) / 5
+        entropy -= float((truth * np.log(row / row.sum())).sum()) / 6
     assert (agreeing.total - plain.total).item() == pytest.approx(0.25 * 3 * entropy, rel=1e-4)
     for name, gradient in after.items():
         assert gradient is not None, name

@@ -37,7 +37,7 @@ def test_every_kind_of_update_can_be_traced() -> None:
     script = Path(__file__).parents[1] / "helpers" / "traced_updates.py"
     done = subprocess.run([sys.executable, script], env=dict(os.environ), capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(": traced") == 8
+    assert done.stdout.count(": traced") == 9
 
 
 def test_more_updates_than_the_buffer_holds_are_refused() -> None:

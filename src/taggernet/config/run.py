@@ -48,6 +48,9 @@ class DataConfig:
     """Number of labelled training scenes; 0: none, or for your own data every scene that has a label."""
     label_subset: Literal["shared", "per-seed"] = "shared"
     """TextureMNIST: shared: all seeds have the same labelled scenes; per-seed: each seed draws its own."""
+    twins: bool = False
+    """TextureMNIST, fresh scenes: every second one without labels has the digits of the one before it, with other
+    textures and the other digit on top; class_agreement then asks for one answer to both."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
     channels_axis: Literal["none", "first", "last"] = "none"
@@ -194,6 +197,12 @@ class Config:
                 f"class_agreement={self.class_agreement} needs a class head with dropout: set class_widths, "
                 "e.g. (1000, 500), and class_dropout, e.g. 0.3"
             )
+        if self.data.twins and not (self.class_agreement and self.data.mode == "fresh" and "mnist" in self.data.name):
+            raise ValueError(
+                "twins are for fresh scenes of TextureMNIST and class_agreement: set these, or leave them out"
+            )
+        if self.data.twins and self.optimiser.batch % 2:
+            raise ValueError(f"twins come in pairs, but batch={self.optimiser.batch}: give an even number")
         if self.class_reach == "reader" and not self.model.class_widths:
             raise ValueError(
                 "class_reach='reader' needs a class head: set class_widths, e.g. (1000, 500), or class_reach to 'all'"

@@ -128,18 +128,23 @@ def fresh_texture_mnist(
     start: int | Tensor = 0,
     depth: Depth = "up-left",
     subset: Tensor | None = None,
+    twins: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, of digits drawn with replacement, on the key's device.
 
     images (m, 28, 28), uint8 or float in [0, 1], labels (m,) and bank (``texture_bank``) lie on that device.
     Returns x float32 (*key, n, N), groups uint8 (*key, n, N) and classes, (*key, n) for one digit and
     (*key, n, 2) for two: the lower digit's, then the upper one's. ``subset`` restricts the digits to those numbers:
-    (m,) for all streams, or (*key, m) where each has its own. Works inside a compiled or captured step.
+    (m,) for all streams, or (*key, m) where each has its own. With ``twins`` every second scene has the digits of the
+    one before it, which then change places; start and n are even. Works inside a compiled or captured step.
     """
     count = len(images) if subset is None else subset.shape[-1]
-    index = key.fold(_DIGIT).integers(count, n, digits, start=start * digits)
+    different = 2 if twins else 1
+    index = key.fold(_DIGIT).integers(count, n // different, digits, start=start // different * digits)
     if subset is not None:
         index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).reshape(index.shape)
+    if twins:
+        index = torch.stack([index, index.flip(-1)], dim=-2).flatten(-3, -2)
     x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth)
     assert classes is not None
     return x, groups, classes

@@ -60,6 +60,7 @@ class Objective(nn.Module):
         class_dropout: float = 0.0,
         class_reach: Literal["all", "reader"] = "all",
         class_agreement: float = 0.0,
+        twins: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
@@ -69,7 +70,7 @@ class Objective(nn.Module):
         self.class_dropout: float | Tensor = class_dropout
         """One rate, or one per seed (S, 1, 1)."""
         self.reader_alone = class_reach == "reader"
-        self.class_agreement = class_agreement
+        self.class_agreement, self.twins = class_agreement, twins
         powers = [discount**i for i in reversed(range(iterations))]
         self.shares: list[float | Tensor] = [power / sum(powers) for power in powers]
         """Weight of each iteration in the denoising cost; equal without a discount. Tensors (S,): one per seed."""
@@ -106,13 +107,17 @@ class Objective(nn.Module):
     def _consistency(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
         """Dropout consistency on unlabelled scenes: classes with dropout should be those without.
 
-        The target is the prediction without dropout, sharpened (squared and normalised). Its gradient stays in the
-        class head.
+        The target is the prediction without dropout, of twins the mean of both, sharpened (squared and normalised). Its
+        gradient stays in the class head.
         """
         model, mapping = self.model, self.model.mapping
         assert isinstance(mapping, LadderMapping | ConvMapping)
         assert mapping.reader is not None
-        target = model.class_probabilities(answer).detach().square()
+        target = model.class_probabilities(answer).detach()
+        if self.twins:
+            pairs = torch.unflatten(target, -2, (-1, 2))
+            target = pairs.mean(-2, keepdim=True).expand_as(pairs).flatten(-3, -2)
+        target = target.square()
         target = target / target.sum(-1, keepdim=True).clamp(min=1e-30)
         rows = features(model.likelihood, x_tilde, before, model.v).detach().flatten(-3, -2)
         top = mapping.reader(rows, self._dropout(noise, first))
