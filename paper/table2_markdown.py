@@ -322,4 +322,5 @@ def _times(records: Records) -> list[str]:
         ["around the table" if around else "the paper's cells", machine, str(len(seconds)), f"{sum(seconds) / 60:.0f}"]
         for (around, machine), seconds in sorted(found.items())
     ]
-    return table("What it took", ["part", "machine", "runs, all seeds at once", "minutes"], rows)
+    note = "Runs that shared their GPU with others, as some records say, count with the time they took there."
+    return table("What it took", ["part", "machine", "runs, all seeds at once", "minutes"], rows, note)
