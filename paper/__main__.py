@@ -23,14 +23,15 @@ from paper.rc import RCRun, run_rc
 from paper.removal import removal
 from paper.reproduce import Figure4, Figure5, Objects, Race, Table1, Table2
 from paper.shipping import Ship
+from paper.slot_attention.run import PUBLISHED_RATE
 from taggernet.config.run import Config
 from taggernet.data import shapes
 from taggernet.errors import exit_on_user_error
-from taggernet.evaluation import stack_weights
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.recipes import recipe
 from taggernet.tagger import Tagger
 from taggernet.training.distributed import pick_device
+from taggernet.training.finetune import start_weights
 
 INTERRUPTED = 130
 
@@ -107,9 +108,9 @@ class Phase2Sweep:
     settings: Annotated[Path, tyro.conf.Positional]
     """A JSON file: settings by name."""
     start: Annotated[Path, tyro.conf.Positional]
-    """Folder of a model of the first phase; with several seeds, of its run."""
+    """Folder of a run of the first phase, whose seeds start those here, or of one model, which starts them all."""
     seeds: int = 1
-    """Seeds of every setting, each from its own first phase and with its own labels."""
+    """Seeds of every setting, each with its own labels."""
     updates: int = 8_000
     """Number of updates."""
     iterations: int = 4
@@ -136,8 +137,8 @@ class Phase2Sweep:
         settings = _read_settings(self.settings)
         if self.out is not None:
             make_folder(self.out.parent)
-        folders = [self.start] if self.seeds == 1 else [self.start / f"seed-{seed}" for seed in config.seed_list]
-        record = phase2_sweep(config, stack_weights([Tagger.load(folder) for folder in folders]), settings)
+        first = start_weights(replace(config, start_from=str(self.start)), pick_device(self.device))
+        record = phase2_sweep(config, first, settings)
         print("\n".join(ranking(record)))
         if self.out is not None:
             write_json(self.out, record)
@@ -181,7 +182,7 @@ class SlotAttention:
     """Shapes, tetrominoes, sprites: height and width of a scene; by default as published."""
     updates: int = 100_000
     """Number of updates, the first twentieth of which warm up."""
-    lr: float = 4e-4
+    lr: float = PUBLISHED_RATE
     """Learning rate at its peak."""
     slots: int = 0
     """Number of slots; 0: one more than the most objects."""

@@ -8,11 +8,11 @@ Only what is a number per model can differ; all settings share seeds, data and o
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -150,7 +150,7 @@ def _is_carried(first: dict[str, Tensor], name: str, weight: Tensor) -> bool:
 
 def _last(figures: list[list[float]]) -> float:
     """The mean over seeds after the last iteration."""
-    return float(np.mean([seed[-1] for seed in figures]))
+    return statistics.fmean(seed[-1] for seed in figures)
 
 
 def ranking(record: Record) -> list[str]:

@@ -39,6 +39,7 @@ _SHAPES: dict[str, DataConfig] = {
     "tetrominoes": DataConfig(name="tetrominoes", size=35),
     "sprites": DataConfig(name="sprites", size=64, objects=5, min_objects=2),
 }
+PUBLISHED_RATE = 4e-4
 
 
 def data_of(name: str) -> DataConfig:
@@ -63,7 +64,7 @@ class SlotAttentionRun:
     """Width of a slot."""
     optimiser: OptimiserConfig = field(
         default_factory=lambda: OptimiserConfig(
-            lr=4e-4, batch=64, updates=100_000, schedule="cosine", warmup=5_000, final=0.03
+            lr=PUBLISHED_RATE, batch=64, updates=100_000, schedule="cosine", warmup=5_000, final=0.03
         )
     )
     seeds: int = 1

@@ -24,7 +24,7 @@ def tiny(name: str, updates: int) -> Config:
     config = quick_config(recipe(name))
     optimiser = replace(config.optimiser, updates=updates, lower_wait=0)
     runtime = replace(config.runtime, device="cpu", progress=False)
-    return replace(config, optimiser=optimiser, runtime=runtime, class_dropout=0.0, seeds=SEEDS)
+    return replace(config, optimiser=optimiser, runtime=runtime, seeds=SEEDS)
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def two_discs(n: int) -> tuple[Any, Any, Any]:
     one, in any direction."""
     places = np.stack(np.meshgrid(np.arange(48.0), np.arange(48.0), indexing="ij"), -1).reshape(-1, 2)
     angle = RANDOM.uniform(0, 2 * np.pi, n)
-    middles = 23.5 + np.stack([[-6, 13]], 0).T[None] * np.stack([np.cos(angle), np.sin(angle)], -1)[:, None]
+    middles = 23.5 + np.array([[-6], [13]]) * np.stack([np.cos(angle), np.sin(angle)], -1)[:, None]
     large, small = (np.linalg.norm(places - middle[:, None], axis=-1) for middle in middles.swapaxes(0, 1))
     owner = np.where(large < 13, 1, np.where(small < 6.5, 2, 0))
     return torch.from_numpy(places).float(), torch.from_numpy(owner > 0).float(), owner

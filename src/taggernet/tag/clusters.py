@@ -51,16 +51,16 @@ def compact_clusters(
     several = torch.stack([random.roll(-step * one, dims=-1) for one in range(TRIES)], dim=-3)
     each, weights = features.unsqueeze(-3), weight.unsqueeze(-2)
     distances = squared_distances(each, weights, several, apart)
-    odds = distances
+    found = distances
     if sizes:
-        odds, distances = _of_own_size(each, weights, distances, cell, axes)
-    own = (odds == odds.amin(-2, keepdim=True)) * counted[..., None, None, :]
+        found, distances = _of_own_size(each, weights, distances, cell, axes)
+    own = (found == found.amin(-2, keepdim=True)) * counted[..., None, None, :]
     moment = (distances * own).sum((-2, -1))
     excess = moment - least_moment(own.sum(-1), cell, axes).sum(-1)
     as_good = excess <= (excess + EQUAL * moment).amin(-1, keepdim=True)
     order = torch.arange(TRIES, device=random.device)
     best = (as_good * (TRIES - order)).argmax(-1, keepdim=True) == order
-    chosen = torch.where(best[..., None, None], odds, 0.0).sum(-3)
+    chosen = torch.where(best[..., None, None], found, 0.0).sum(-3)
     return (chosen.amin(-2, keepdim=True) - chosen).clamp_min(-FURTHEST) if sizes else _in_units(chosen, weight)
 
 
@@ -72,9 +72,8 @@ def _of_own_size(
     of a position's probability under each of them, and its squared distance from their middles."""
     distances = found
     for _ in range(MOVES):
-        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)
-        total = own.sum(-1, keepdim=True)
-        distances = _from_centres(own @ features / total.clamp_min(SMALL), features)
+        own, total, centres = _members(features, weight, found)
+        distances = _from_centres(centres, features)
         spread = (own * distances).sum(-1, keepdim=True) / total.clamp_min(SMALL)
         spread = spread + least_moment(torch.ones_like(total), cell, axes)  # no cluster is smaller than a position
         found = axes / 2 * (distances / spread + spread.log()) - total.clamp_min(SMALL).log() + FAR * (total <= SMALL)
@@ -87,9 +86,8 @@ def moved_clusters(
     """K-means that goes on from the clusters of other features."""
     found = -masks
     for _ in range(MOVES):
-        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)
-        total = own.sum(-1, keepdim=True)
-        found = _from_centres(own @ features / total.clamp_min(SMALL), features) + FAR * (total <= SMALL)
+        _, total, centres = _members(features, weight, found)
+        found = _from_centres(centres, features) + FAR * (total <= SMALL)
     return _in_units(found, weight)
 
 
@@ -134,11 +132,18 @@ def squared_distances(
         none_free = (free.amax(-1) <= SMALL**2).to(features.dtype)[..., None, None]
         left_out = torch.cat([left_out, FAR * none_free], dim=-2)
     for _ in range(MOVES):
-        found = _from_centres(centres, features) + left_out
-        own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
-        total = own.sum(-1, keepdim=True)
-        centres = torch.where(total > SMALL, own @ features / total.clamp_min(SMALL), centres)
+        _, total, moved = _members(features, weight, _from_centres(centres, features) + left_out)
+        centres = torch.where(total > SMALL, moved, centres)
     return _from_centres(centres, features) + left_out
+
+
+def _members(
+    features: Float[Tensor, "*S #B P F"], weight: Float[Tensor, "*S #B P"], found: Float[Tensor, "*S B K P"]
+) -> tuple[Float[Tensor, "*S B K P"], Float[Tensor, "*S B K 1"], Float[Tensor, "*S B K F"]]:
+    """The weights of the positions that are nearest to each cluster, their sum, and the mean of their features."""
+    own = (found == found.amin(-2, keepdim=True)) * weight.unsqueeze(-2)  # argmin is slow on a CPU
+    total = own.sum(-1, keepdim=True)
+    return own, total, own @ features / total.clamp_min(SMALL)
 
 
 def _from_centres(

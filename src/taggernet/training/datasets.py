@@ -156,12 +156,12 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
 
 def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Source:
     """New scenes at every update. Few labels are those of as many digits, from which labelled scenes are drawn."""
-    device, twins = key.word.device, config.data.twins
-    if twins and (part.first % 2 or part.count % 2):
+    device = key.word.device
+    if config.data.twins and (part.first % 2 or part.count % 2):
         raise ValueError(
             f"twins come in pairs, but a process has {part.count} scenes: choose a batch that gives each an even number"
         )
-    draw = fresh_draw(config.data, device, twins=twins)
+    draw = fresh_draw(config.data, device)
     unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
         return unlabelled
@@ -169,7 +169,8 @@ def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Sou
     if config.data.labels >= len(labels):
         return FreshSource(draw, key.fold("scenes"), part)
     few = _labelled_subset(config, seeds, labels)
-    labelled = FreshSource(fresh_draw(config.data, device, few), key.fold("labelled scenes"), part)
+    single = replace(config.data, twins=False)
+    labelled = FreshSource(fresh_draw(single, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
 
 
@@ -204,11 +205,11 @@ def _rows(scenes: Scenes, device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
-def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None, *, twins: bool = False) -> Draw:
+def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
     if config.name not in BUILT_IN:
         raise ValueError(f"fresh scenes cannot be drawn for {config.name!r}: use data.mode fixed for your own data")
-    draw = _digit_draw(config, device, chosen, twins) if config.name in DIGITS else _object_draw(config, device)
+    draw = _digit_draw(config, device, chosen) if config.name in DIGITS else _object_draw(config, device)
     if not config.permuted:
         return lambda *at: _flat(*draw(*at))
     side = 28 if config.name in DIGITS else config.size
@@ -254,7 +255,7 @@ def _object_draw(config: DataConfig, device: torch.device) -> Draw:
     return draw_shapes
 
 
-def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None, twins: bool) -> Draw:
+def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None) -> Draw:
     """TextureMNIST, x (*key, n, P, 1) and classes."""
     digits = int(config.name[-1])
     subset = None if chosen is None else torch.from_numpy(chosen).to(device)
@@ -263,7 +264,7 @@ def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None, 
 
     def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
         x, _, classes = data.fresh_texture_mnist(
-            key, images, labels, bank, count, digits, first, config.depth, subset, twins
+            key, images, labels, bank, count, digits, first, config.depth, subset, config.twins
         )
         return x[..., None], classes.reshape(*x.shape[:-1], digits).long()
 

@@ -39,14 +39,14 @@ export function compactClusters(features, weight, counted, random, { apart, cell
   const tries = Array.from({ length: TRIES }, (_, one) => {
     const rolled = random.map((_, at) => random[at - (at % positions) + ((at + step * one) % positions)])
     const found = squaredDistances(features, weight, rolled, apart)
-    return sizes ? ofOwnSize(features, weight, found, cell) : { odds: found, distances: found.distances }
+    return sizes ? ofOwnSize(features, weight, found, cell) : { found, distances: found.distances }
   })
-  const scores = tries.map(({ odds, distances }) => {
+  const scores = tries.map(({ found, distances }) => {
     let moment = 0, least = 0
     for (let first = 0; first < distances.length; first += positions) {
       let count = 0
       for (let p = 0; p < positions; p++) {
-        if (odds.distances[first + p] !== odds.nearest[p] || !counted[p]) continue
+        if (found.distances[first + p] !== found.nearest[p] || !counted[p]) continue
         count += 1
         moment += distances[first + p]
       }
@@ -55,8 +55,8 @@ export function compactClusters(features, weight, counted, random, { apart, cell
     return { excess: moment - least, moment }
   })
   const enough = Math.min(...scores.map(({ excess, moment }) => excess + EQUAL * moment))
-  const { odds } = tries[scores.findIndex(({ excess }) => excess <= enough)]
-  return sizes ? belowNearest(odds, 1) : inUnits(odds, weight)
+  const { found } = tries[scores.findIndex(({ excess }) => excess <= enough)]
+  return sizes ? belowNearest(found, 1) : inUnits(found, weight)
 }
 
 /** The mean squared distance of so many positions from the middle of a disc that they fill. @param {number} count @param {number} cell */
@@ -66,28 +66,28 @@ function leastMoment(count, cell) {
 
 /**
  * From the clusters of these distances to Gaussians, each with a share and a spread of its own: minus the logarithm of a
- * position's probability under each of them, and its squared distance from their middles.
+ * position's probability under each of them, in the place of distances, and its squared distance from their middles.
  *
  * @param {Float32Array} features (P, F)
  * @param {Float32Array} weight (P)
- * @param {Found} found
+ * @param {Found} before
  * @param {number} cell
  */
-function ofOwnSize(features, weight, found, cell) {
+function ofOwnSize(features, weight, before, cell) {
   const positions = weight.length
-  let odds = found, distances = found.distances
+  let found = before, distances = before.distances
   for (let move = 0; move < MOVES; move++) {
-    const before = odds, { centres, totals } = middles(features, weight, before)
+    const last = found, { centres, totals } = middles(features, weight, last)
     distances = fromCentres(features, centres, totals.length)
     const spreads = totals.map((total, k) => {
       let sum = 0
       for (let p = 0; p < positions; p++) {
         const at = k * positions + p
-        if (before.distances[at] === before.nearest[p]) sum += weight[p] * distances[at]
+        if (last.distances[at] === last.nearest[p]) sum += weight[p] * distances[at]
       }
       return sum / Math.max(total, SMALL) + leastMoment(1, cell)
     })
-    odds = withNearest(
+    found = withNearest(
       distances.map((distance, at) => {
         const k = Math.floor(at / positions)
         return totals[k] > SMALL ? distance / spreads[k] + Math.log(spreads[k]) - Math.log(totals[k]) : Infinity
@@ -95,7 +95,7 @@ function ofOwnSize(features, weight, found, cell) {
       positions,
     )
   }
-  return { odds, distances }
+  return { found, distances }
 }
 
 /**
