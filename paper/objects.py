@@ -38,7 +38,7 @@ METHODS = ("untrained", "tagger", "slots")
 UNTRAINED_SCENES = 1_000
 """Test scenes for what needs no training."""
 SLOT_SETTINGS = {
-    "tetrominoes": (60_000, PUBLISHED_RATE), "sprites-one-colour": (20_000, 1e-3), "sprites-texture": (10_000, 1e-3)
+    "tetrominoes": (60_000, PUBLISHED_RATE), "sprites-one-colour": (5_000, 1e-3), "sprites-texture": (5_000, 1e-3)
 }  # fmt: skip
 """Updates and learning rate of Slot Attention; 20,000 and the published rate unless it says so here. The paper
 makes 500,000 updates. Rates were chosen on validation (results/objects/slot-rates)."""
