@@ -178,7 +178,7 @@ def _settings(records: Records) -> list[str]:
         config = record["config"]
         if "iterations" in config:
             fresh = config["data"]["mode"] == "fresh"
-            shape = "distorted " if config["data"].get("distorted") else ""
+            shape = "distorted " if config["data"].get("distortion") else ""
             scenes = f"fresh compositions of 50,000 {shape}digits" if fresh else f"{config['data']['train']:,} fixed"
             seen = f"{labels:,} {'digits' if fresh else 'scenes'}"
             steps = f"{config['optimiser']['updates']:,}"

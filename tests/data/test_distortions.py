@@ -35,7 +35,7 @@ def test_turns_stretches_and_slants_are_those_of_scipy(monkeypatch: pytest.Monke
     without(monkeypatch, "BEND")
     key, given = Key.of(3), pictures(20, 1)
     found = distort(key, given)[:, 0].numpy()
-    each = distortions._matrices(key, 20, 1, 0)[:, 0].double().numpy()
+    each = distortions._matrices(key, 20, 1, 1.0, 0)[:, 0].double().numpy()
     stretches = np.linalg.norm(each[:, :, 0], axis=-1)  # the slant is in the second column
     angles = np.arctan2(each[:, 1, 0], each[:, 0, 0])
     assert np.abs(angles).max() < distortions.TURN < 1.3 * np.abs(angles).max()
@@ -65,7 +65,8 @@ def test_a_part_of_a_batch_is_distorted_as_in_the_whole() -> None:
     whole = distort(key, given)
     torch.testing.assert_close(distort(key, given[:, 4:], start=4), whole[:, 4:])
     torch.testing.assert_close(distort(Key.of(6), given[1]), whole[1])
-    assert 0 <= float(whole.min()) and float(whole.max()) <= 1 + 1e-6
+    assert float(whole.min()) >= 0
+    assert float(whole.max()) <= 1 + 1e-6
     again = distort(key, given[:, :1].expand_as(given))
     assert (again[:, 1:] - again[:, :-1]).abs().mean((-1, -2)).min() > 0.01, "each in its own way"
 
@@ -75,7 +76,7 @@ def test_scenes_of_distorted_digits_keep_their_classes_and_textures(digits: int)
     images, labels = (torch.from_numpy(a) for a in fixture_digits())
     bank, key = texture_bank(), Key.of([1, 2])
     (x, groups, classes), (plain, before, same) = (
-        fresh_texture_mnist(key, images, labels, bank, 50, digits, distorted=distorted) for distorted in (True, False)
+        fresh_texture_mnist(key, images, labels, bank, 50, digits, distortion=strength) for strength in (1.0, 0.0)
     )
     assert torch.equal(classes, same)
     background = (groups == 1) & (before == 1)

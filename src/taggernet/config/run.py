@@ -51,9 +51,9 @@ class DataConfig:
     twins: bool = False
     """TextureMNIST, fresh scenes: every second one without labels has the digits of the one before it, with other
     textures and the other digit on top; class_agreement then asks for one answer to both."""
-    distorted: bool = False
-    """TextureMNIST, fresh scenes: every digit is turned, stretched and bent a little, each time in another way; this
-    takes for granted that the elements are those of an image."""
+    distortion: float = 0.0
+    """TextureMNIST, fresh scenes: how much every digit is turned, stretched and bent, each time in another way; 1: by up
+    to 15 degrees; 0: not at all. This takes for granted that the elements are those of an image."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
     channels_axis: Literal["none", "first", "last"] = "none"
@@ -204,7 +204,7 @@ class Config:
             raise ValueError(
                 "twins are for fresh scenes of TextureMNIST and class_agreement: set these, or leave them out"
             )
-        if self.data.distorted and not (self.data.mode == "fresh" and "mnist" in self.data.name):
+        if self.data.distortion and not (self.data.mode == "fresh" and "mnist" in self.data.name):
             raise ValueError("distorted digits are for fresh scenes of TextureMNIST: set mode fresh, or leave it out")
         if self.data.twins and self.optimiser.batch % 2:
             raise ValueError(f"twins come in pairs, but batch={self.optimiser.batch}: give an even number")

@@ -92,15 +92,15 @@ def _draw_layers(key: Key, n: int, digits: int, bank: Tensor, start: int | Tenso
 
 def _scenes_of(
     key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth,
-    distorted: bool = False,
+    distortion: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
     """The scenes of chosen digits, index (*key, n, D); of two digits the first is the up-left one."""
     n, digits = index.shape[-2:]
     opacity = images[index]  # (*key, n, D, 28, 28)
     if images.dtype == torch.uint8:
         opacity = opacity.to(torch.float32) / 255
-    if distorted:
-        opacity = distort(key.fold(_DISTORT), opacity, start)
+    if distortion:
+        opacity = distort(key.fold(_DISTORT), opacity, distortion, start)
     classes = None if labels is None else labels[index]
     if digits == 1:
         classes = None if classes is None else classes.squeeze(-1)
@@ -133,7 +133,7 @@ def fresh_texture_mnist(
     depth: Depth = "up-left",
     subset: Tensor | None = None,
     twins: bool = False,
-    distorted: bool = False,
+    distortion: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, of digits drawn with replacement, on the key's device.
 
@@ -141,8 +141,8 @@ def fresh_texture_mnist(
     Returns x float32 (*key, n, N), groups uint8 (*key, n, N) and classes, (*key, n) for one digit and
     (*key, n, 2) for two: the lower digit's, then the upper one's. ``subset`` restricts the digits to those numbers:
     (m,) for all streams, or (*key, m) where each has its own. With ``twins`` every second scene has the digits of the
-    one before it, which then change places; start and n are even. ``distorted`` turns and bends every digit a little,
-    each time in another way. Works inside a compiled or captured step.
+    one before it, which then change places; start and n are even. ``distortion`` is how much every digit is turned and
+    bent (``distort``). Works inside a compiled or captured step.
     """
     count = len(images) if subset is None else subset.shape[-1]
     different = 2 if twins else 1
@@ -151,7 +151,7 @@ def fresh_texture_mnist(
         index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).reshape(index.shape)
     if twins:
         index = torch.stack([index, index.flip(-1)], dim=-2).flatten(-3, -2)
-    x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth, distorted)
+    x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth, distortion)
     assert classes is not None
     return x, groups, classes
 

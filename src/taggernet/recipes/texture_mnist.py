@@ -87,7 +87,7 @@ def texture_mnist_best(digits: int, labels: int) -> Config:
 
 
 def texture_mnist_distorted(digits: int, labels: int) -> Config:
-    """Table 2, our best with digits that are turned and bent a little, which takes for granted that a scene is an image.
+    """Table 2, our best with digits turned and bent a little, which takes for granted that a scene is an image.
 
     With few labels, scenes without them come in twins.
     """
@@ -95,7 +95,7 @@ def texture_mnist_distorted(digits: int, labels: int) -> Config:
     return replace(
         config,
         recipe=config.recipe.replace("-best", "-distorted"),
-        data=replace(config.data, distorted=True, twins=few),
+        data=replace(config.data, distortion=1.0 if few else 0.5, twins=few),
         optimiser=replace(config.optimiser, updates=12_000 if few else config.optimiser.updates),
     )
 
