@@ -14,8 +14,8 @@ from taggernet.training import Config
 
 DIGITS = (1, 2)
 TABLE_LABELS = (50_000, 1_000)
-VARIANTS = ("reader", "best", "distorted", "small")
-"""Tagger by other recipes: with a mask reader, our best, our best with distorted digits, the shipped model's."""
+VARIANTS = ("reader", "best", "small")
+"""Tagger by other recipes: with a mask reader, our best, the shipped model's."""
 CURVE = "best"
 """The variant that is also trained with other numbers of labels."""
 ROWS = ("tagger", "baselines", *VARIANTS, "fresh", "permuted", "curve")

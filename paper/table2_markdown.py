@@ -24,7 +24,6 @@ TITLES = {
     "": "FC Tagger",
     "reader": "FC Tagger + mask reader (ours)",
     "best": "FC Tagger + mask reader, fresh compositions (ours)",
-    "distorted": "FC Tagger + mask reader, fresh compositions of distorted digits (ours)",
     "small": "FC Tagger + mask reader, narrower (the shipped model)",
     "permuted": "FC Tagger + mask reader, permuted elements",
 }
@@ -178,9 +177,9 @@ def _settings(records: Records) -> list[str]:
         config = record["config"]
         if "iterations" in config:
             fresh = config["data"]["mode"] == "fresh"
-            shape = "distorted " if config["data"].get("distortion") else ""
-            scenes = f"fresh compositions of 50,000 {shape}digits" if fresh else f"{config['data']['train']:,} fixed"
+            scenes = "fresh compositions of 50,000 digits" if fresh else f"{config['data']['train']:,} fixed"
             seen = f"{labels:,} {'digits' if fresh else 'scenes'}"
+            seen += ", distorted" if config["data"].get("distortion") else ""
             steps = f"{config['optimiser']['updates']:,}"
             iterations = [str(config[name]) for name in ("iterations", "test_iterations")]
             rows.append([f"TextureMNIST{digits}", TITLES[variant], scenes, seen, steps, *iterations])

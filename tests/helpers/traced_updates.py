@@ -21,7 +21,7 @@ from taggernet.training.sources import Part
 
 def runs() -> dict[str, Config]:
     """Between them all parts of the model: both mappings and norms, all kinds of masks and starts, classes."""
-    shapes, sprites = shrunk("shapes-any"), shrunk("sprites")
+    shapes, sprites, reader = shrunk("shapes-any"), shrunk("sprites"), shrunk("texture-mnist-2-best-labels-1k")
     places: dict[str, Any] = {"start": "places", "start_apart": 0.3, "start_sizes": True}
     departures: dict[str, Any] = {
         "masks": "posterior", "start_patch": 4, "decoder": "mirror", "start": "random", "start_apart": 0.0
@@ -29,7 +29,9 @@ def runs() -> dict[str, Config]:
     return {
         "attention between groups": replace(shapes, model=replace(shapes.model, group_attention=4), seeds=2),
         "classes on top": shrunk("texture-mnist-2-labels-1k"),
-        "classes beside, taught by distorted twins": shrunk("texture-mnist-2-distorted-labels-1k"),
+        "classes beside, distorted digits and twins": replace(
+            reader, data=replace(reader.data, twins=True, distortion=0.5)
+        ),
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),
         "starts from values": replace(sprites, model=replace(sprites.model, start="values", start_apart=0.0, tie=0.5)),

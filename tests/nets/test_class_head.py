@@ -150,6 +150,15 @@ def test_twins_without_agreement_fresh_scenes_or_a_partner_are_refused() -> None
         replace(base, data=both, optimiser=replace(base.optimiser, batch=33))
 
 
+def test_distortion_without_labels_or_fresh_scenes_of_digits_is_refused() -> None:
+    base = recipe("texture-mnist-2-best-labels-1k")
+    bent = replace(base.data, distortion=0.5)
+    assert replace(base, data=bent).data.distortion == 0.5
+    for changes in ({"class_cost": 0.0}, {"data": replace(bent, mode="fixed")}, {"data": replace(bent, name="shapes")}):
+        with pytest.raises(ValueError, match="distortion is for fresh scenes of TextureMNIST with labels"):
+            replace(base, **{"data": bent, **changes})  # type: ignore[arg-type]
+
+
 def test_a_reach_without_a_reader_is_refused() -> None:
     with pytest.raises(ValueError, match=r"set class_widths, e.g. \(1000, 500\)"):
         Config(class_reach="reader")

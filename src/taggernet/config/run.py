@@ -52,8 +52,8 @@ class DataConfig:
     """TextureMNIST, fresh scenes: every second one without labels has the digits of the one before it, with other
     textures and the other digit on top; class_agreement then asks for one answer to both."""
     distortion: float = 0.0
-    """TextureMNIST, fresh scenes: how much every digit is turned, stretched and bent, each time in another way; 1: by up
-    to 15 degrees; 0: not at all. This takes for granted that the elements are those of an image."""
+    """TextureMNIST, fresh scenes: how much the digits of labelled ones are turned, stretched and bent, each time in
+    another way; 1: by up to 15 degrees; 0: not at all. This takes for granted that the elements form an image."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
     channels_axis: Literal["none", "first", "last"] = "none"
@@ -204,8 +204,10 @@ class Config:
             raise ValueError(
                 "twins are for fresh scenes of TextureMNIST and class_agreement: set these, or leave them out"
             )
-        if self.data.distortion and not (self.data.mode == "fresh" and "mnist" in self.data.name):
-            raise ValueError("distorted digits are for fresh scenes of TextureMNIST: set mode fresh, or leave it out")
+        if self.data.distortion and not (self.class_cost and self.data.mode == "fresh" and "mnist" in self.data.name):
+            raise ValueError(
+                "distortion is for fresh scenes of TextureMNIST with labels: set mode and class_cost, or leave it out"
+            )
         if self.data.twins and self.optimiser.batch % 2:
             raise ValueError(f"twins come in pairs, but batch={self.optimiser.batch}: give an even number")
         if self.class_reach == "reader" and not self.model.class_widths:

@@ -34,7 +34,6 @@ from taggernet.recipes.texture_mnist import (
     texture_mnist_2_small,
     texture_mnist_2_small_labels_50k,
     texture_mnist_best,
-    texture_mnist_distorted,
     texture_mnist_labels,
     texture_mnist_reader,
 )
@@ -52,7 +51,7 @@ _ALL: tuple[Callable[[], Config], ...] = (
     partial(texture_mnist, 2),
     *(
         partial(second, digits, labels)
-        for second in (texture_mnist_labels, texture_mnist_reader, texture_mnist_best, texture_mnist_distorted)
+        for second in (texture_mnist_labels, texture_mnist_reader, texture_mnist_best)
         for digits in (1, 2)
         for labels in (1_000, 50_000)
     ),

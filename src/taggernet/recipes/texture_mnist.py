@@ -86,20 +86,6 @@ def texture_mnist_best(digits: int, labels: int) -> Config:
     return replace(config, optimiser=replace(config.optimiser, updates=20_000), class_cost=0.3)
 
 
-def texture_mnist_distorted(digits: int, labels: int) -> Config:
-    """Table 2, our best with digits turned and bent a little, which takes for granted that a scene is an image.
-
-    With few labels, scenes without them come in twins.
-    """
-    config, few = texture_mnist_best(digits, labels), labels == 1_000
-    return replace(
-        config,
-        recipe=config.recipe.replace("-best", "-distorted"),
-        data=replace(config.data, distortion=1.0 if few else 0.5, twins=few),
-        optimiser=replace(config.optimiser, updates=12_000 if few else config.optimiser.updates),
-    )
-
-
 def texture_mnist_2_either() -> Config:
     """Phase 1 on scenes with either digit on top, which is harder than the paper's data; our rate and schedule."""
     base = texture_mnist(2)
