@@ -179,7 +179,6 @@ def _settings(records: Records) -> list[str]:
             fresh = config["data"]["mode"] == "fresh"
             scenes = "fresh compositions of 50,000 digits" if fresh else f"{config['data']['train']:,} fixed"
             seen = f"{labels:,} {'digits' if fresh else 'scenes'}"
-            seen += ", distorted" if config["data"].get("distortion") else ""
             steps = f"{config['optimiser']['updates']:,}"
             iterations = [str(config[name]) for name in ("iterations", "test_iterations")]
             rows.append([f"TextureMNIST{digits}", TITLES[variant], scenes, seen, steps, *iterations])

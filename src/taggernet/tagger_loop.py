@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from taggernet.config.model import TaggerConfig
 from taggernet.nets.conv import ConvMapping
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.frozen import batch_norms, freezable, in_iteration, reserve
 from taggernet.nets.ladder import LadderMapping
 from taggernet.nets.norm import Kernels, use_kernels
@@ -108,25 +108,25 @@ class TaggerLoop(nn.Module):
         x_tilde: Float[Tensor, "*S B N"],
         state: State,
         iterations: int,
-        dropout: Dropout | None = None,
+        disturbance: Disturbance | None = None,
         reader_alone: bool = False,
         frozen: bool = True,
     ) -> Iterator[State]:
         """The states after iterations 1 .. T; everything they know of the input is x~.
 
         Frozen statistics are used where there are any, unless ``frozen`` is False or the model is in training mode.
-        ``dropout`` is for the last of them, on the Ladder's way up to the classes; ``reader_alone`` keeps the
+        ``disturbance`` is for the last of them, on the Ladder's way up to the classes; ``reader_alone`` keeps the
         gradient of its classes inside the layers that read them.
         """
         frozen = frozen and not self.training
         shared, last = self.mapping_for_groups(state.m.shape[-2]), None
-        if dropout is not None or reader_alone:
+        if disturbance is not None or reader_alone:
             if not isinstance(self.mapping, LadderMapping | ConvMapping):
                 raise ValueError(
                     "this mapping of your own cannot leave units out nor keep what classes teach in a reader: "
                     "set class_dropout to 0 and class_reach to 'all'"
                 )
-            last = partial(shared, dropout=dropout, reader_alone=reader_alone)
+            last = partial(shared, disturbance=disturbance, reader_alone=reader_alone)
 
         def at(i: int) -> Mapping:
             mapping = shared if last is None or i < iterations else last

@@ -29,8 +29,8 @@ def runs() -> dict[str, Config]:
     return {
         "attention between groups": replace(shapes, model=replace(shapes.model, group_attention=4), seeds=2),
         "classes on top": shrunk("texture-mnist-2-labels-1k"),
-        "classes beside, distorted digits and twins": replace(
-            reader, data=replace(reader.data, twins=True, distortion=0.5)
+        "classes beside, taught by twins and distorted masks": replace(
+            reader, data=replace(reader.data, twins=True), class_distortion=0.5
         ),
         "convolutions": sprites,
         "departures from the paper": replace(sprites, model=replace(sprites.model, **departures)),

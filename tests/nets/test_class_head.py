@@ -15,7 +15,7 @@ from torch.func import functional_call, stack_module_state
 
 from taggernet.config.run import Config
 from taggernet.nets.class_head import ClassHead
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import LadderMapping
 from taggernet.recipes import recipe
 from taggernet.rng import Key
@@ -150,24 +150,25 @@ def test_twins_without_agreement_fresh_scenes_or_a_partner_are_refused() -> None
         replace(base, data=both, optimiser=replace(base.optimiser, batch=33))
 
 
-def test_distortion_without_labels_or_fresh_scenes_of_digits_is_refused() -> None:
-    base = recipe("texture-mnist-2-best-labels-1k")
-    bent = replace(base.data, distortion=0.5)
-    assert replace(base, data=bent).data.distortion == 0.5
-    for changes in ({"class_cost": 0.0}, {"data": replace(bent, mode="fixed")}, {"data": replace(bent, name="shapes")}):
-        with pytest.raises(ValueError, match="distortion is for fresh scenes of TextureMNIST with labels"):
-            replace(base, **{"data": bent, **changes})  # type: ignore[arg-type]
-
-
 def test_a_reach_without_a_reader_is_refused() -> None:
     with pytest.raises(ValueError, match=r"set class_widths, e.g. \(1000, 500\)"):
         Config(class_reach="reader")
 
 
+def test_distortion_of_anything_but_the_masks_of_images_is_refused() -> None:
+    base = recipe("texture-mnist-2-best-labels-1k")
+    assert replace(base, class_distortion=0.5).class_distortion == 0.5
+    for model in (replace(base.model, class_input="features"), replace(base.model, shape=(784,))):
+        with pytest.raises(
+            ValueError, match=r"class_distortion=0.5 is for a class head that reads the masks of images"
+        ):
+            replace(base, class_distortion=0.5, model=model)
+
+
 def test_dropout_is_for_the_way_up_alone() -> None:
     """With a reader z and m do not change; without, only the way up does: a Ladder whose upper levels say nothing."""
     torch.manual_seed(0)
-    dropout = Dropout(0.5, Key.of(0))
+    dropout = Disturbance(0.5, Key.of(0))
     with_reader = LadderMapping(N, (8, 6), reader=reader())
     plain, thinned = with_reader(rows()), with_reader(rows(), dropout)
     assert torch.equal(plain.z_pre, thinned.z_pre)

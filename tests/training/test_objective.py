@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from taggernet.nets import LadderMapping, MLPMapping
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tag.grouping import features
@@ -91,7 +91,7 @@ def test_dropout_touches_the_last_iteration_that_classes_are_learned_from(model:
     thinned = Objective(model, 2, 3, class_cost=0.25, class_dropout=0.5)(batch, NOISE, MASKS)
     assert float(plain.classification) != float(thinned.classification)
     noise, masks, seen = (NOISE.fold(1), MASKS.fold(1), others) if apart else (NOISE, MASKS, x)
-    dropout = Dropout(0.5, noise.fold(2))
+    dropout = Disturbance(0.5, noise.fold(2))
     *_, before, _ = states(model, seen, noise, masks)
     features_of_last = features(model.likelihood, model.corruption.apply(seen, noise), before, model.v)
     assert isinstance(model.mapping, LadderMapping)
@@ -126,13 +126,17 @@ def gradients(model: Tagger, objective: Objective, batch: Batch) -> tuple[Costs,
     return costs, {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize(("iterations", "twins"), [(1, False), (3, False), (3, True)])
-def test_agreement_is_that_of_two_readings_of_scenes_without_labels(iterations: int, twins: bool) -> None:
-    """The one with all units, of twins the mean of both, squared and normalised, and taken for the truth; nothing but
-    the reader learns from it."""
+@pytest.mark.parametrize(
+    ("iterations", "twins", "strength"), [(1, False, 0.0), (3, False, 0.0), (3, True, 0.0), (3, True, 0.7)]
+)
+def test_agreement_is_that_of_two_readings_of_scenes_without_labels(
+    iterations: int, twins: bool, strength: float
+) -> None:
+    """The one with all units and masks as they are, of twins the mean of both, squared and normalised, and taken for
+    the truth; nothing but the reader learns from it."""
     model = with_reader()
     x, others, classes = torch.rand(6, 16), torch.rand(6, 16), torch.tensor([[0], [2], [1], [0], [1], [2]])
-    settings = {"class_cost": 0.25, "class_dropout": 0.4}
+    settings = {"class_cost": 0.25, "class_dropout": 0.4, "class_distortion": strength}
     plain, before = gradients(model, Objective(model, 2, iterations, **settings), Batch(x, others, classes))
     objective = Objective(model, 2, iterations, **settings, class_agreement=3.0, twins=twins)
     agreeing, after = gradients(model, objective, Batch(x, others, classes))
@@ -145,7 +149,8 @@ def test_agreement_is_that_of_two_readings_of_scenes_without_labels(iterations: 
         seen = features(model.likelihood, x_tilde, found[-2], model.v).flatten(0, 1)
         assert isinstance(model.mapping, LadderMapping)
         assert model.mapping.reader is not None
-        thinned = model.mapping.reader(seen, Dropout(0.4, NOISE.fold(2))).reshape(6, 2, 4)[..., :3].sum(1).double()
+        disturbance = Disturbance(0.4, NOISE.fold(2), 0, strength, (4, 4))
+        thinned = model.mapping.reader(seen, disturbance).reshape(6, 2, 4)[..., :3].sum(1).double()
         whole = found[-1].top.reshape(6, 2, 4)[..., :3].sum(1).double()  # type: ignore[union-attr]
     whole = whole / whole.sum(1, keepdim=True)
     if twins:
@@ -188,7 +193,7 @@ def test_a_class_cost_for_the_reader_alone_leaves_the_groups_to_the_denoising_co
 def test_a_mapping_of_ones_own_cannot_leave_units_out() -> None:
     model = Tagger(TaggerConfig(shape=(4, 4)), MLPMapping(16, (8,)))
     with pytest.raises(ValueError, match="set class_dropout to 0"):
-        list(model.iterate(torch.rand(2, 16), model.start(2, 2, MASKS), 2, Dropout(0.5, NOISE)))
+        list(model.iterate(torch.rand(2, 16), model.start(2, 2, MASKS), 2, Disturbance(0.5, NOISE)))
 
 
 def test_a_discount_beyond_its_range_is_refused() -> None:

@@ -51,9 +51,6 @@ class DataConfig:
     twins: bool = False
     """TextureMNIST, fresh scenes: every second one without labels has the digits of the one before it, with other
     textures and the other digit on top; class_agreement then asks for one answer to both."""
-    distortion: float = 0.0
-    """TextureMNIST, fresh scenes: how much the digits of labelled ones are turned, stretched and bent, each time in
-    another way; 1: by up to 15 degrees; 0: not at all. This takes for granted that the elements form an image."""
     permuted: bool = False
     """Apply one fixed permutation to the elements of every scene (no image prior)."""
     channels_axis: Literal["none", "first", "last"] = "none"
@@ -170,11 +167,15 @@ class Config:
     class_dropout: float = 0.0
     """Dropout rate on the way up to the classes, in the last iteration of the classification pass; 0: none (the
     paper)."""
+    class_distortion: float = 0.0
+    """With class_input masks, how much those of an image are turned, stretched and bent in that iteration, each in its
+    own way; 1: by up to 15 degrees; 0: not at all."""
     class_reach: Literal["all", "reader"] = "all"
     """What the classification cost trains: all layers (the paper), or with class_widths the class head alone (reader),
     so that few labels do not change the grouping."""
     class_agreement: float = 0.0
-    """Weight of the dropout-consistency loss on unlabelled scenes, relative to the classification cost; 0: none."""
+    """Weight of the cost of unlabelled scenes, whose classes should be the same with dropout and distortion as without,
+    relative to the classification cost; 0: none."""
     start_from: str = ""
     """Weights to start from: a finished run's, seed by seed (second phase), or those of a model by its folder, its
     shipped name or its Hub id."""
@@ -200,13 +201,14 @@ class Config:
                 f"class_agreement={self.class_agreement} needs a class head with dropout: set class_widths, "
                 "e.g. (1000, 500), and class_dropout, e.g. 0.3"
             )
+        if self.class_distortion and not (self.model.class_input == "masks" and len(self.model.shape) == 2):
+            raise ValueError(
+                f"class_distortion={self.class_distortion} is for a class head that reads the masks of images: set "
+                "class_widths and class_input masks, or leave it out"
+            )
         if self.data.twins and not (self.class_agreement and self.data.mode == "fresh" and "mnist" in self.data.name):
             raise ValueError(
                 "twins are for fresh scenes of TextureMNIST and class_agreement: set these, or leave them out"
-            )
-        if self.data.distortion and not (self.class_cost and self.data.mode == "fresh" and "mnist" in self.data.name):
-            raise ValueError(
-                "distortion is for fresh scenes of TextureMNIST with labels: set mode and class_cost, or leave it out"
             )
         if self.data.twins and self.optimiser.batch % 2:
             raise ValueError(f"twins come in pairs, but batch={self.optimiser.batch}: give an even number")

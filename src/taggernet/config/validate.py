@@ -68,7 +68,8 @@ RANGES: dict[str, Range] = {
     "groups": _GROUPS, "test_groups": _GROUPS, "iterations": _ITERATIONS, "test_iterations": _ITERATIONS,
     "test_starts": Range(1, MAX_STARTS),
     "evaluation_batch": _BATCH, "discount": Range(0, 1), "class_cost": _NOT_NEGATIVE, "class_dropout": _BELOW_ONE,
-    "class_agreement": _NOT_NEGATIVE, "seeds": Range(1, 1000), "first_seed": Range(0, 2**63 - 1),
+    "class_distortion": _NOT_NEGATIVE, "class_agreement": _NOT_NEGATIVE,
+    "seeds": Range(1, 1000), "first_seed": Range(0, 2**63 - 1),
 }  # fmt: skip
 """What a field of any configuration may hold, by its name."""
 

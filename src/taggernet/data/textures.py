@@ -26,7 +26,6 @@ from torch.nn.functional import pad
 from taggernet.arrays import Array
 from taggernet.config.validate import check_choice, check_count
 from taggernet.data.checks import check_scene_count
-from taggernet.data.distortions import distort
 from taggernet.data.mnist import mnist
 from taggernet.data.scenes import Scenes, one_thread
 from taggernet.rng import Key
@@ -42,7 +41,7 @@ MOVE = 2
 VISIBLE = 0.9
 _FREQUENCIES = tuple(itertools.product((4, 10, 21, 32, 37), (0, 4, 8, 12)))
 _BANK_SEED = 2016
-_TEXTURE, _ROW, _COL, _BELOW, _DIGIT, _DISTORT = range(6)  # sub-streams; numbers, as a compiled step cannot hash names
+_TEXTURE, _ROW, _COL, _BELOW, _DIGIT = range(5)  # sub-streams; numbers, as a compiled step cannot hash names
 
 
 def texture_bank(device: torch.device | str | None = None, seed: int = _BANK_SEED) -> Tensor:
@@ -91,16 +90,13 @@ def _draw_layers(key: Key, n: int, digits: int, bank: Tensor, start: int | Tenso
 
 
 def _scenes_of(
-    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth,
-    distortion: float = 0.0,
-) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
+    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """The scenes of chosen digits, index (*key, n, D); of two digits the first is the up-left one."""
     n, digits = index.shape[-2:]
     opacity = images[index]  # (*key, n, D, 28, 28)
     if images.dtype == torch.uint8:
         opacity = opacity.to(torch.float32) / 255
-    if distortion:
-        opacity = distort(key.fold(_DISTORT), opacity, distortion, start)
     classes = None if labels is None else labels[index]
     if digits == 1:
         classes = None if classes is None else classes.squeeze(-1)
@@ -133,7 +129,6 @@ def fresh_texture_mnist(
     depth: Depth = "up-left",
     subset: Tensor | None = None,
     twins: bool = False,
-    distortion: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Scenes start .. start+n-1 of the key's stream, of digits drawn with replacement, on the key's device.
 
@@ -141,8 +136,7 @@ def fresh_texture_mnist(
     Returns x float32 (*key, n, N), groups uint8 (*key, n, N) and classes, (*key, n) for one digit and
     (*key, n, 2) for two: the lower digit's, then the upper one's. ``subset`` restricts the digits to those numbers:
     (m,) for all streams, or (*key, m) where each has its own. With ``twins`` every second scene has the digits of the
-    one before it, which then change places; start and n are even. ``distortion`` is how much every digit is turned and
-    bent (``distort``). Works inside a compiled or captured step.
+    one before it, which then change places; start and n are even. Works inside a compiled or captured step.
     """
     count = len(images) if subset is None else subset.shape[-1]
     different = 2 if twins else 1
@@ -151,7 +145,7 @@ def fresh_texture_mnist(
         index = subset.expand(*index.shape[:-2], -1).gather(-1, index.flatten(-2)).reshape(index.shape)
     if twins:
         index = torch.stack([index, index.flip(-1)], dim=-2).flatten(-3, -2)
-    x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth, distortion)
+    x, groups, classes = _scenes_of(key, index, images, labels, bank, start, depth)
     assert classes is not None
     return x, groups, classes
 

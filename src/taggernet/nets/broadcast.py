@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import Gate, Ladder, Top
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Iteration, NormKind, at_iteration, make_norm, rectified
@@ -70,13 +70,13 @@ class BroadcastLadder(nn.Module):
     def forward(
         self,
         h: Float[Tensor, "*S R W"],
-        dropout: Dropout | None = None,
+        disturbance: Disturbance | None = None,
         iteration: Iteration | None = None,
         groups: int = 1,
     ) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
         """As ``Ladder.forward``."""
         _, h = rectified(at_iteration(self.norm_h, iteration), self.W_h(h), self.bias_h, lateral=False)
-        u, top = self.ladder(h, dropout, iteration, groups)
+        u, top = self.ladder(h, disturbance, iteration, groups)
         where = self.where.expand(*u.shape[:-2], *self.where.shape)
         drawn = self.W_u(u).unsqueeze(-2) + (self.W_c(where) + self.bias).unsqueeze(-3)
         return torch.relu(drawn).flatten(-2), top

@@ -16,7 +16,7 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.disturbance import Disturbance, bent, dropped
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Iteration, NormKind, activated, at_iteration, make_norm
 
@@ -47,11 +47,16 @@ class ClassHead(nn.Module):
         self.norms = nn.ModuleList(make_norm(norm, eps, width) for width in sizes[1:])
 
     def forward(
-        self, features: Float[Tensor, "*S R F"], dropout: Dropout | None = None, iteration: Iteration | None = None
+        self,
+        features: Float[Tensor, "*S R F"],
+        disturbance: Disturbance | None = None,
+        iteration: Iteration | None = None,
     ) -> Float[Tensor, "*S R C"]:
-        h = features if self.reads == "features" else features.narrow(-1, self.elements, self.positions)
+        h = features
+        if self.reads == "masks":
+            h = bent(disturbance, features.narrow(-1, self.elements, self.positions))
         for level, (project, bias) in enumerate(zip(self.layers, self.biases, strict=True), start=1):
             scale = self.scale if level == len(self.layers) else None
             norm = at_iteration(self.norms[level - 1], iteration)
-            _, h = activated(norm, project(dropped(dropout, h, level - 1)), bias, scale, lateral=False)
+            _, h = activated(norm, project(dropped(disturbance, h, level - 1)), bias, scale, lateral=False)
         return h

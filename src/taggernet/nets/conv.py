@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from taggernet.nets.broadcast import BroadcastLadder
 from taggernet.nets.class_head import ClassHead
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, Top
 from taggernet.nets.linear import per_feature
 from taggernet.nets.norm import BatchNorm, Iteration, NormKind, at_iteration, make_norm
@@ -178,12 +178,12 @@ class ConvMapping(nn.Module):
     def forward(
         self,
         features: Float[Tensor, "*S R Q"],
-        dropout: Dropout | None = None,
+        disturbance: Disturbance | None = None,
         reader_alone: bool = False,
         iteration: Iteration | None = None,
         groups: int = 1,
     ) -> Mapped:
-        """As ``LadderMapping.forward``; dropout touches the Ladder at the top alone."""
+        """As ``LadderMapping.forward``; a disturbance touches the Ladder at the top alone."""
         h = fold_patches(self._images(features), self.patch)
         lateral: list[Tensor] = []
         for conv, bias, norm in zip(self.up, self.bias, self.norms_up, strict=True):
@@ -191,10 +191,10 @@ class ConvMapping(nn.Module):
             lateral.append(z)
             h = torch.relu(z + bias.unsqueeze(-2).unsqueeze(-2))
         if self.reader is None:
-            estimate, top = self.ladder(h.flatten(-3), dropout, iteration, groups)
+            estimate, top = self.ladder(h.flatten(-3), disturbance, iteration, groups)
         else:
             estimate, _ = self.ladder(h.flatten(-3), iteration=iteration, groups=groups)
-            top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
+            top = self.reader(features.detach() if reader_alone else features, disturbance, iteration)
         estimate = estimate.reshape(h.shape)
         for level in reversed(range(len(self.down))):
             u = self._finer(self.down[level], estimate, 2, self.sizes[level])

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from taggernet import fast
 from taggernet.nets.class_head import ClassHead
-from taggernet.nets.dropout import Dropout, dropped
+from taggernet.nets.disturbance import Disturbance, dropped
 from taggernet.nets.group_attention import GroupAttention
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import (
@@ -128,11 +128,11 @@ class Ladder(nn.Module):
     def forward(
         self,
         h: Float[Tensor, "*S R W"],
-        dropout: Dropout | None = None,
+        disturbance: Disturbance | None = None,
         iteration: Iteration | None = None,
         groups: int = 1,
     ) -> tuple[Float[Tensor, "*S R W"], Float[Tensor, "*S R C"]]:
-        """The reconstruction of level 0 and the topmost representation; dropout only touches the way up.
+        """The reconstruction of level 0 and the topmost representation; a disturbance only touches the way up.
 
         ``groups`` is K, of which only group attention takes note.
         """
@@ -141,7 +141,7 @@ class Ladder(nn.Module):
         for level, (project, bias) in enumerate(zip(self.encoder, self.bias, strict=True), start=1):
             scale = self.top_scale if level == len(self.encoder) else None
             norm = at_iteration(self.norms_up[level - 1], iteration)
-            z, h = activated(norm, project(dropped(dropout, h, level - 1)), bias, scale)
+            z, h = activated(norm, project(dropped(disturbance, h, level - 1)), bias, scale)
             lateral.append(z)
         estimate = self._denoised(-1, lateral[-1], h, half, iteration)
         if self.attention is not None:
@@ -208,7 +208,7 @@ class LadderMapping(nn.Module):
     def forward(
         self,
         features: Float[Tensor, "*S R F"],
-        dropout: Dropout | None = None,
+        disturbance: Disturbance | None = None,
         reader_alone: bool = False,
         iteration: Iteration | None = None,
         groups: int = 1,
@@ -216,10 +216,10 @@ class LadderMapping(nn.Module):
         """``reader_alone``: no gradient of the classes leaves the reader. ``iteration``: see ``BatchNorm.at``."""
         _, h = rectified(at_iteration(self.norm_h, iteration), self.W_h(features), self.bias_h, lateral=False)
         if self.reader is None:
-            u, top = self.ladder(h, dropout, iteration, groups)
+            u, top = self.ladder(h, disturbance, iteration, groups)
         else:
             u, _ = self.ladder(h, iteration=iteration, groups=groups)
-            top = self.reader(features.detach() if reader_alone else features, dropout, iteration)
+            top = self.reader(features.detach() if reader_alone else features, disturbance, iteration)
         z_u, m_u = self.W_u(u).split([self.elements, self.positions], dim=-1)  # one product for both heads
         if self.norm_z is None or self.norm_m is None:
             z_pre = torch.addcmul(self.z_bias, z_u.float(), self.z_scale)

@@ -24,7 +24,7 @@ def update_for(
         model.share_statistics()
     objective = Objective(
         model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout,
-        config.class_reach, config.class_agreement, config.data.twins,
+        config.class_reach, config.class_agreement, config.data.twins, config.class_distortion,
     )  # fmt: skip
     work = config.optimiser.updates * update_flop(config)
     return Update(

@@ -161,13 +161,13 @@ def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Sou
         raise ValueError(
             f"twins come in pairs, but a process has {part.count} scenes: choose a batch that gives each an even number"
         )
-    plain = fresh_draw(replace(config.data, distortion=0.0), device)
-    unlabelled = FreshSource(lambda *at: (plain(*at)[0], None), key.fold("scenes"), part)
+    draw = fresh_draw(config.data, device)
+    unlabelled = FreshSource(lambda *at: (draw(*at)[0], None), key.fold("scenes"), part)
     if not (config.class_cost and config.data.labels):
         return unlabelled
     _, labels = digits_of(config.data, "train")
     if config.data.labels >= len(labels):
-        return FreshSource(fresh_draw(config.data, device), key.fold("scenes"), part)
+        return FreshSource(draw, key.fold("scenes"), part)
     few = _labelled_subset(config, seeds, labels)
     single = replace(config.data, twins=False)
     labelled = FreshSource(fresh_draw(single, device, few), key.fold("labelled scenes"), part)
@@ -264,9 +264,8 @@ def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None) 
 
     def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
         x, _, classes = data.fresh_texture_mnist(
-            key, images, labels, bank, count, digits, first, depth=config.depth, subset=subset, twins=config.twins,
-            distortion=config.distortion,
-        )  # fmt: skip
+            key, images, labels, bank, count, digits, first, config.depth, subset, config.twins
+        )
         return x[..., None], classes.reshape(*x.shape[:-1], digits).long()
 
     return draw_textures

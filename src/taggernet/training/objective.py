@@ -13,14 +13,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from taggernet.nets.conv import ConvMapping
-from taggernet.nets.dropout import Dropout
+from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import LadderMapping
 from taggernet.rng import Key
 from taggernet.tag import State
 from taggernet.tag.grouping import features
 from taggernet.tagger import Tagger
 
-LABELLED, DROPOUT = 1, 2
+LABELLED, DISTURBANCE = 1, 2
 """Streams of their own beside that of the noise; numbers, as a compiled update cannot fold a name."""
 
 
@@ -61,6 +61,7 @@ class Objective(nn.Module):
         class_reach: Literal["all", "reader"] = "all",
         class_agreement: float = 0.0,
         twins: bool = False,
+        class_distortion: float = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
@@ -69,6 +70,7 @@ class Objective(nn.Module):
         """One weight, or one per seed (S,)."""
         self.class_dropout: float | Tensor = class_dropout
         """One rate, or one per seed (S, 1, 1)."""
+        self.class_distortion = class_distortion
         self.reader_alone = class_reach == "reader"
         self.class_agreement, self.twins = class_agreement, twins
         powers = [discount**i for i in reversed(range(iterations))]
@@ -105,9 +107,9 @@ class Objective(nn.Module):
         return torch.stack([share * cost for share, cost in zip(self.shares, costs, strict=True)]).sum(0)
 
     def _consistency(self, x_tilde: Tensor, before: State, answer: State, noise: Key, first: int) -> Tensor:
-        """Dropout consistency on unlabelled scenes: classes with dropout should be those without.
+        """Consistency on unlabelled scenes: classes with dropout and distorted masks should be those without.
 
-        The target is the prediction without dropout, of twins the mean of both, sharpened (squared and normalised). Its
+        The target is the prediction without them, of twins the mean of both, sharpened (squared and normalised). Its
         gradient stays in the class head.
         """
         model, mapping = self.model, self.model.mapping
@@ -120,7 +122,7 @@ class Objective(nn.Module):
         target = target.square()
         target = target / target.sum(-1, keepdim=True).clamp(min=1e-30)
         rows = features(model.likelihood, x_tilde, before, model.v).detach().flatten(-3, -2)
-        top = mapping.reader(rows, self._dropout(noise, first))
+        top = mapping.reader(rows, self._disturbance(noise, first))
         again = answer._replace(top=torch.unflatten(top, -2, (-1, self.groups)))
         return -(target * torch.log(model.class_probabilities(again).clamp(min=1e-7))).sum(-1).mean(-1)
 
@@ -133,10 +135,11 @@ class Objective(nn.Module):
 
     def _iterate(self, x_tilde: Tensor, state: State, noise: Key, first: int) -> Iterator[State]:
         """The pass that classes are learned from."""
-        return self.model.iterate(x_tilde, state, self.iterations, self._dropout(noise, first), self.reader_alone)
+        return self.model.iterate(x_tilde, state, self.iterations, self._disturbance(noise, first), self.reader_alone)
 
-    def _dropout(self, key: Key, first: int) -> Dropout | None:
+    def _disturbance(self, key: Key, first: int) -> Disturbance | None:
         """Of the last iteration, from which classes are learned."""
-        if not isinstance(self.class_dropout, Tensor) and not self.class_dropout:
+        rate, strength = self.class_dropout, self.class_distortion
+        if not (isinstance(rate, Tensor) or rate or strength):
             return None
-        return Dropout(self.class_dropout, key.fold(DROPOUT), first * self.groups)
+        return Disturbance(rate, key.fold(DISTURBANCE), first * self.groups, strength, self.model.config.shape)
