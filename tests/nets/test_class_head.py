@@ -135,7 +135,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_agreement_without_a_reader_or_dropout_is_refused(dropout: float) -> None:
     model = TaggerConfig(classes=3) if dropout else TaggerConfig(classes=3, class_widths=(7,))
-    with pytest.raises(ValueError, match=r"class_agreement=1.0 needs .* set class_widths, e.g. \(1000, 500\)"):
+    with pytest.raises(ValueError, match=r"class_agreement=1.0 needs .*: set class_widths, e.g. \(1000, 500\)"):
         Config(model=model, class_cost=1.0, class_dropout=dropout, class_agreement=1.0)
 
 
@@ -157,7 +157,8 @@ def test_a_reach_without_a_reader_is_refused() -> None:
 
 def test_distortion_of_anything_but_the_masks_of_images_is_refused() -> None:
     base = recipe("texture-mnist-2-best-labels-1k")
-    assert replace(base, class_distortion=0.5).class_distortion == 0.5
+    alone = replace(base, class_distortion=0.5, class_dropout=0.0)
+    assert alone.class_agreement, "distorted masks are something to agree on, without dropout too"
     for model in (replace(base.model, class_input="features"), replace(base.model, shape=(784,))):
         with pytest.raises(
             ValueError, match=r"class_distortion=0.5 is for a class head that reads the masks of images"

@@ -196,10 +196,10 @@ class Config:
             )
         if self.class_cost and not self.model.classes:
             raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
-        if self.class_agreement and not (self.model.class_widths and self.class_dropout):
+        if self.class_agreement and not (self.model.class_widths and (self.class_dropout or self.class_distortion)):
             raise ValueError(
-                f"class_agreement={self.class_agreement} needs a class head with dropout: set class_widths, "
-                "e.g. (1000, 500), and class_dropout, e.g. 0.3"
+                f"class_agreement={self.class_agreement} needs a class head with dropout or distortion: set "
+                "class_widths, e.g. (1000, 500), and class_dropout, e.g. 0.3"
             )
         if self.class_distortion and not (self.model.class_input == "masks" and len(self.model.shape) == 2):
             raise ValueError(
