@@ -115,7 +115,7 @@ class TaggerLoop(nn.Module):
         """The states after iterations 1 .. T; everything they know of the input is x~.
 
         Frozen statistics are used where there are any, unless ``frozen`` is False or the model is in training mode.
-        ``disturbance`` is for the last of them, on the Ladder's way up to the classes; ``reader_alone`` keeps the
+        ``disturbance`` is for the last of them, on the way up to the classes; ``reader_alone`` keeps the
         gradient of its classes inside the layers that read them.
         """
         frozen = frozen and not self.training

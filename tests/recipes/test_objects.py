@@ -28,16 +28,9 @@ def test_z_starts_at_the_mean_or_at_the_background() -> None:
 
 def test_variants_differ_in_their_data_and_in_what_keeps_their_masks() -> None:
     colour, one, texture = (recipe(name) for name in ("sprites", "sprites-one-colour", "sprites-texture"))
-    masks = {f"model.{name}" for name in ("place_weight", "start_apart", "start_sizes", "start_smooth")}
-    masks |= {
-        "model.tie",
-        "model.masks",
-        "model.v_start",
-        "optimiser.updates",
-        "optimiser.warmup",
-        "optimiser.v_rate",
-        "test_starts",
-    }
+    starts = ("place_weight", "start_apart", "start_sizes", "start_smooth")
+    masks = {f"model.{name}" for name in (*starts, "tie", "masks", "v_start")}
+    masks |= {"test_starts", *(f"optimiser.{name}" for name in ("updates", "warmup", "v_rate"))}
     assert set(differing_fields(one, texture)) <= {"recipe", "data.variant", *masks}
     assert set(differing_fields(colour, one)) <= {"recipe", "data.variant", *masks}
     flat = (recipe(name) for name in ("sprites-ladder", "sprites-ladder-permuted"))

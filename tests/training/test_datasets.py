@@ -205,9 +205,9 @@ def test_labelled_fresh_scenes_are_made_of_the_labelled_digits_alone(monkeypatch
     used: list[Any] = []
     draw = data.fresh_texture_mnist
 
-    def watched(*args: Any) -> object:
-        used.append(args[-2])
-        return draw(*args)
+    def watched(*args: Any, **options: Any) -> object:
+        used.append(options["subset"])
+        return draw(*args, **options)
 
     monkeypatch.setattr(data, "fresh_texture_mnist", watched)
     few = batch_of(fresh(10))

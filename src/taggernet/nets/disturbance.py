@@ -33,7 +33,7 @@ class Disturbance(NamedTuple):
 
 def dropped(disturbance: Disturbance | None, h: Float[Tensor, "*S R F"], level: int) -> Float[Tensor, "*S R F"]:
     """h after dropout, as input of the next level."""
-    if disturbance is None:
+    if disturbance is None or (not isinstance(disturbance.dropout, Tensor) and not disturbance.dropout):
         return h
     key = disturbance.key.fold(level)
     drawn = key.uniform(*h.shape[key.word.ndim :], start=disturbance.first * h.shape[-1])

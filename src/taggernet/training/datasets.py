@@ -264,7 +264,7 @@ def _digit_draw(config: DataConfig, device: torch.device, chosen: Array | None) 
 
     def draw_textures(key: Key, count: int, first: int) -> tuple[Tensor, Tensor]:
         x, _, classes = data.fresh_texture_mnist(
-            key, images, labels, bank, count, digits, first, config.depth, subset, config.twins
+            key, images, labels, bank, count, digits, first, depth=config.depth, subset=subset, twins=config.twins
         )
         return x[..., None], classes.reshape(*x.shape[:-1], digits).long()
 
