@@ -164,6 +164,8 @@ def test_distortion_of_anything_but_the_masks_of_images_is_refused() -> None:
             ValueError, match=r"class_distortion=0.5 is for a class head that reads the masks of images"
         ):
             replace(base, class_distortion=0.5, model=model)
+    with pytest.raises(ValueError, match="permuted elements form none: leave one of them out"):
+        replace(base, class_distortion=0.5, data=replace(base.data, permuted=True))
 
 
 def test_dropout_is_for_the_way_up_alone() -> None:

@@ -206,6 +206,11 @@ class Config:
                 f"class_distortion={self.class_distortion} is for a class head that reads the masks of images: set "
                 "class_widths and class_input masks, or leave it out"
             )
+        if self.class_distortion and self.data.permuted:
+            raise ValueError(
+                f"class_distortion={self.class_distortion} turns images, but permuted elements form none: leave one of "
+                "them out"
+            )
         if self.data.twins and not (self.class_agreement and self.data.mode == "fresh" and "mnist" in self.data.name):
             raise ValueError(
                 "twins are for fresh scenes of TextureMNIST and class_agreement: set these, or leave them out"
