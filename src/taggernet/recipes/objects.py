@@ -75,9 +75,9 @@ def sprites_one_colour() -> Config:
     return replace(
         base,
         recipe="sprites-one-colour",
-        model=replace(base.model, place_weight=20.0, start_apart=0.325, start_sizes=True, tie=0.0),
+        model=replace(base.model, place_weight=20.0, start_apart=0.325, start_sizes=True),
         data=replace(base.data, variant="one-colour"),
-        optimiser=replace(base.optimiser, updates=5_000),
+        optimiser=replace(base.optimiser, updates=2_000, warmup=200),
         test_starts=8,
     )
 
@@ -94,7 +94,7 @@ def sprites_texture() -> Config:
         recipe="sprites-texture",
         model=replace(base.model, place_weight=1.5, start_apart=0.45, start_smooth=5, v_start=1.0, masks="mapping"),
         data=replace(base.data, variant="texture"),
-        optimiser=replace(base.optimiser, updates=2_000, warmup=200, v_rate=0.0),
+        optimiser=replace(base.optimiser, updates=500, warmup=50, v_rate=0.0),
     )
 
 
