@@ -55,19 +55,12 @@ def baseline_name(method: str, digits: int, labels: int, variant: str = "") -> s
 def tagger_cells() -> list[TaggerCell]:
     """The paper's method, the variants where they have recipes, our best one's curve over labels, shuffled elements."""
     found = []
-    for variant, digits, labels in itertools.product(("", *VARIANTS), DIGITS, TABLE_LABELS):
+    for variant, digits, labels in itertools.product(("", *VARIANTS), DIGITS, LABELS):
         name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
         if name in RECIPES:
             first = recipe(own if own in RECIPES else first_name(digits))
-            curve = ("curve",) if variant == CURVE else ()
-            found.append(_second(recipe(name), first, (variant or "tagger", *curve)))
-    for digits, labels in itertools.product(DIGITS, LABELS):
-        like = tagger_name(digits, 50_000 if labels >= 10_000 else 1_000, CURVE)
-        if labels not in TABLE_LABELS and like in RECIPES:
-            config = recipe(like)
-            name = tagger_name(digits, labels, CURVE)
-            config = replace(config, recipe=name, data=replace(config.data, labels=labels))
-            found.append(_second(config, recipe(first_name(digits)), ("curve",)))
+            rows = (variant or "tagger",) if labels in TABLE_LABELS else ()
+            found.append(_second(recipe(name), first, (*rows, "curve") if variant == CURVE else rows))
     first = _permuted(recipe(first_name(2)), first_name(2, "permuted"))
     for labels in TABLE_LABELS:
         config = _permuted(recipe(tagger_name(2, labels, "reader")), tagger_name(2, labels, "permuted"))

@@ -16,6 +16,7 @@ from taggernet import Tagger, TaggerConfig
 from taggernet.metrics import adjusted_mutual_information, foreground_adjusted_rand_index
 from taggernet.rng import Key
 from taggernet.tag.informed import (
+    EDGE,
     PARTS,
     Parts,
     _apart,
@@ -174,7 +175,21 @@ def test_the_texture_of_a_wave_is_its_direction_and_its_wave_number() -> None:
         rows, mixed, columns, fineness = found.reshape(48, 48, 4)[torch.from_numpy(inside)].mean(0).numpy()
         turned = np.array([rows - columns, np.sqrt(2) * mixed]) / np.sqrt(2)
         np.testing.assert_allclose(turned, [np.cos(2 * angle), np.sin(2 * angle)], atol=0.03)
-        np.testing.assert_allclose(fineness, np.log(number), atol=0.1)
+        np.testing.assert_allclose(fineness, 2 * np.log(number), atol=0.2)
+
+
+def test_an_edge_is_not_part_of_the_texture_that_it_ends() -> None:
+    """Stripes on a bright square: where all that is loud counts, positions near its edge look like something else."""
+    down, right = np.meshgrid(np.arange(24), np.arange(24), indexing="ij")
+    from_middle = np.maximum(abs(down - 12), abs(right - 12))
+    square, loud, inside = (torch.from_numpy(1.0 * (from_middle < size)).reshape(1, -1) for size in (8, 10, 6))
+    x = square * torch.from_numpy(2 + np.sin(0.9 * down + 0.5 * right)).reshape(1, -1)
+    off = []
+    for weight in (loud, inside + EDGE * loud):
+        found = textures(x.unsqueeze(-1), weight, (24, 24), 7)
+        off.append((found - found[:, 12 * 24 + 12]).norm(dim=-1)[square > 0].max().item())
+    assert off[0] > 1.0
+    assert off[1] < 0.5
 
 
 def test_touching_objects_of_different_stripes_start_apart() -> None:

@@ -51,10 +51,11 @@ _ALL: tuple[Callable[[], Config], ...] = (
     partial(texture_mnist, 2),
     *(
         partial(second, digits, labels)
-        for second in (texture_mnist_labels, texture_mnist_reader, texture_mnist_best)
+        for second in (texture_mnist_labels, texture_mnist_reader)
         for digits in (1, 2)
         for labels in (1_000, 50_000)
     ),
+    *(partial(texture_mnist_best, digits, labels) for digits in (1, 2) for labels in (100, 1_000, 10_000, 50_000)),
     texture_mnist_2_either,
     texture_mnist_2_small,
     texture_mnist_2_small_labels_50k,

@@ -34,6 +34,10 @@ QUIET = 4.0
 """Nats of perfect silence."""
 UPDATES = 30
 """Multiplicative updates by which the weights of the parts in a scene are found."""
+INSIDE = 0.98
+"""The share of a square that is loud around a position inside a texture."""
+EDGE = 0.01
+"""What the slope at a position near the edge of a texture counts, of one inside it."""
 
 
 class Parts(NamedTuple):
@@ -142,7 +146,8 @@ def by_places(
     ``apart`` of an image's side from each other; a scene with little to tell apart leaves groups empty. With ``sizes``
     clusters differ in size. With ``smooth`` above one, positions of like texture take the place of like values:
     loudness is averaged over squares of this side, as a texture may have silent spots, and all that is loud weighs the
-    same. Textures are found in squares almost twice as large; where they end is then seen in squares of this side.
+    same. Textures are found in squares twice as large; where they end is then seen in squares of this side. Slopes near
+    the edge of a texture are those of the edge, so that they count only where there are no others.
     """
     difference = torch.unflatten(x - scene_median(x, channels).squeeze(-2), -1, (-1, channels))
     loudness = difference.square().mean(-1)
@@ -153,8 +158,9 @@ def by_places(
     reach = LOUD**2 * size
     loud = (loudness > reach).to(x.dtype)
     if smooth > 1:
-        heard, fine = loud, textures(described, loud, shape, smooth)
-        described = textures(described, loud, shape, 2 * smooth - 1)
+        inside = (averaged(loud, shape, smooth) > INSIDE) + EDGE * loud
+        heard, fine = loud, textures(described, inside, shape, smooth)
+        described = textures(described, inside, shape, 2 * smooth + 1)
     else:
         heard = loudness * loud if apart else loudness  # what is silent must not begin a cluster that is apart
     ends = [torch.linspace(-weight, weight, length, device=x.device) for length in shape]
@@ -173,21 +179,22 @@ def by_places(
 
 
 def textures(
-    x: Float[Tensor, "*B P C"], loud: Float[Tensor, "*B P"], shape: Sequence[int], side: int
+    x: Float[Tensor, "*B P C"], weight: Float[Tensor, "*B P"], shape: Sequence[int], side: int
 ) -> Float[Tensor, "*B P F"]:
     """The direction and the fineness of the texture around each position, in a square of this odd ``side``.
 
-    These are the products of the slopes along two axes each, averaged over what is loud (the structure tensor): divided
-    by their trace they tell the direction, and half the logarithm of the trace is, of a wave, that of its wave number.
-    In an image, stripes of two directions are at most two apart, and as far as waves of which one is 7 times as fine.
+    These are the products of the slopes along two axes each, averaged with these weights (the structure tensor):
+    divided by their trace they tell the direction, and the logarithm of the trace is, of a wave, twice that of its wave
+    number. In an image, stripes of two directions are at most two apart, and as far as waves of which one is e times as
+    fine.
     """
-    axes, share = range(len(shape)), averaged(loud, shape, side).clamp_min(SMALL)
+    axes, share = range(len(shape)), averaged(weight, shape, side).clamp_min(SMALL)
     along = [slopes(x, shape, axis) for axis in axes]
     pairs = [(i, j) for i in axes for j in axes if i <= j]
-    products = [averaged((along[i] * along[j]).mean(-1) * loud, shape, side) / share for i, j in pairs]
+    products = [averaged((along[i] * along[j]).mean(-1) * weight, shape, side) / share for i, j in pairs]
     trace = torch.stack([of for (i, j), of in zip(pairs, products, strict=True) if i == j]).sum(0).clamp_min(SMALL)
     direction = [(math.sqrt(2) if i == j else 2) * of / trace for (i, j), of in zip(pairs, products, strict=True)]
-    return torch.stack([*direction, trace.log() / 2], dim=-1)
+    return torch.stack([*direction, trace.log()], dim=-1)
 
 
 def slopes(x: Float[Tensor, "*B P C"], shape: Sequence[int], axis: int) -> Float[Tensor, "*B P C"]:

@@ -12,7 +12,7 @@ import { softmaxOverGroups } from './likelihood.js'
 
 /** R */
 export const PARTS = 24
-const QUIET = 4, LOUD = 0.5, UPDATES = 30
+const QUIET = 4, LOUD = 0.5, UPDATES = 30, INSIDE = 0.98, EDGE = 0.01
 
 /** @param {Map<string, Tensor>} tensors @returns {Parts} */
 export function partsOf(tensors) {
@@ -123,26 +123,29 @@ export function byPlaces(x, random, channels, [height, width], { weight, apart, 
   const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
   const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
   const how = { apart: 2 * weight * apart, cell, sizes }
-  /** @param {number} side of the squares */
-  const ofTexture = (side) => withPlaces(textures(scaled, loud, height, width, side))
+  /** Slopes near the edge of a texture are those of the edge: they count where there are no others. @param {number} side of the squares */
+  function ofTexture(side) {
+    const inside = averaged(loud, height, width, smooth).map((share, p) => Number(share > INSIDE) + EDGE * loud[p])
+    return withPlaces(textures(scaled, inside, height, width, side))
+  }
   const grouped = (/** @type {Float32Array} */ some) =>
     smooth > 1 // found in large squares, and their ends in smaller ones
-      ? movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth - 1), from, loud, some, how))
+      ? movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth + 1), from, loud, some, how))
       : compactClusters(withPlaces(scaled), from, loud, some, how)
   return besideSilence(grouped, heard, reach, random)
 }
 
 /**
- * The direction and the fineness of the texture around each position (P, 4): the products of the slopes, averaged over what
- * is loud in a square and divided by their trace, and half the logarithm of the trace.
+ * The direction and the fineness of the texture around each position (P, 4): the products of the slopes, averaged over a
+ * square and divided by their trace, and the logarithm of the trace.
  *
  * @param {Float32Array} x (P, C)
- * @param {Float32Array} loud (P) 1 or 0
+ * @param {Float32Array} weight (P) of each position in the average
  * @param {number} height
  * @param {number} width
  * @param {number} side of the square
  */
-export function textures(x, loud, height, width, side) {
+export function textures(x, weight, height, width, side) {
   const positions = height * width, channels = x.length / positions
   const [downwards, across, both] = [0, 1, 2].map(() => new Float32Array(positions))
   /** The slope at an element, along an axis on which it is the `at`-th of `length`. */
@@ -151,19 +154,19 @@ export function textures(x, loud, height, width, side) {
     return (x[element + after * step] - x[element - before * step]) / Math.max(after + before, 1)
   }
   x.forEach((_, element) => {
-    const p = Math.floor(element / channels), part = loud[p] / channels
+    const p = Math.floor(element / channels), part = weight[p] / channels
     const down = slope(element, Math.floor(p / width), height, width * channels), right = slope(element, p % width, width, channels)
     downwards[p] += part * down ** 2
     across[p] += part * right ** 2
     both[p] += part * down * right
   })
-  const share = averaged(loud, height, width, side), found = new Float32Array(4 * positions)
+  const share = averaged(weight, height, width, side), found = new Float32Array(4 * positions)
   const [rows, columns, mixed] = [downwards, across, both].map((product) =>
     averaged(product, height, width, side).map((value, p) => value / Math.max(share[p], SMALL)),
   )
   for (let p = 0; p < positions; p++) {
     const trace = Math.max(rows[p] + columns[p], SMALL)
-    found.set([(Math.SQRT2 * rows[p]) / trace, (2 * mixed[p]) / trace, (Math.SQRT2 * columns[p]) / trace, Math.log(trace) / 2], 4 * p)
+    found.set([(Math.SQRT2 * rows[p]) / trace, (2 * mixed[p]) / trace, (Math.SQRT2 * columns[p]) / trace, Math.log(trace)], 4 * p)
   }
   return found
 }
