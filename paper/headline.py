@@ -49,8 +49,8 @@ def _texture(results: Path, digits: int, labels: int) -> list[str]:
     ours = [DASH] * 3
     if record is not None and on_papers_data(record):
         errors = percent(record)
-        ours = [mean_sd(errors, 1), difference(errors, TABLE_2[name], 1), str(len(errors))]
-    other = DASH if best is None or not on_papers_data(best) else mean_sd(percent(best), 1)
+        ours = [mean_sd(errors, 2), difference(errors, TABLE_2[name], 2), str(len(errors))]
+    other = DASH if best is None or not on_papers_data(best) else mean_sd(percent(best), 2)
     return [f"TextureMNIST{digits}, {labels:,} labels", "error (%)", str(TABLE_2[name]), *ours, other]
 
 

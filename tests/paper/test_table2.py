@@ -63,7 +63,7 @@ def make(results: Path, runs: Path | None, *rows: str) -> str:
 
 def test_both_label_counts_share_their_first_phase_in_memory(trained: Trained, tmp_path: Path) -> None:
     text = make(tmp_path, None, FEW, ALL)
-    assert trained.names == [FIRST, ALL, FEW]
+    assert trained.names == [FIRST, FEW, ALL]
     assert trained.starts == [None, trained.weights[FIRST], trained.weights[FIRST]]
     record = json.loads((tmp_path / f"{FEW}.json").read_text())
     assert record["config"]["start_from"] == FIRST
