@@ -67,7 +67,7 @@ def texture_mnist_reader(digits: int, labels: int, variant: str = "-reader") -> 
 def texture_mnist_best(digits: int, labels: int) -> Config:
     """Table 2, our best: a mask reader, fresh compositions of the labelled digits, more iterations for two digits.
 
-    The reader sees masks that are turned and bent a little, except with all labels of two digits, where that is no gain.
+    The reader sees masks that are turned and bent a little, except with all labels of two digits, where it is no gain.
     With few labels it leaves the groups alone and is also taught by scenes without labels. With 1,000 these come in
     twins; with 100, twins and bent masks do harm.
     """
