@@ -93,7 +93,7 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
             train=400 if texture else 60,
             valid=20,
             test=20,
-            labels=min(full.data.labels // 20, 200),
+            labels=min(10 * -(-full.data.labels // 200), 200),
             size=size,
         ),
         optimiser=replace(
