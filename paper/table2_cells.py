@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from paper.baselines import BASELINES, BaselineConfig
-from paper.baselines.recipes import LABELS, shorthand
+from paper.baselines.recipes import LABELS
 from taggernet.recipes import RECIPES, recipe
+from taggernet.recipes.texture_mnist import shorthand
 from taggernet.training import Config
 
 DIGITS = (1, 2)

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paper.baselines.recipes import LABELS, shorthand
+from paper.baselines.recipes import LABELS
 from paper.markdown import DASH, difference, links, mean_sd, table
 from paper.published import LADDER_ON_MNIST, TABLE_2
 from paper.records import Record
 from paper.table2_cells import DIGITS, TABLE_LABELS, VARIANTS, baseline_name, first_name, tagger_name
 from taggernet.config.run import with_former_depth
 from taggernet.fileio import read_json
+from taggernet.recipes.texture_mnist import shorthand
 
 METHODS = {"mlp": "FC MLP", "ladder": "FC Ladder", "convnet": "ConvNet"}
 TITLES = {

@@ -14,6 +14,7 @@ from typing import Literal
 from paper.baselines.convnet import CHANNELS
 from taggernet.config.run import OptimiserConfig
 from taggernet.config.validate import Range, check_fields, check_integer, check_number
+from taggernet.recipes.texture_mnist import shorthand
 
 Method = Literal["mlp", "ladder", "convnet"]
 Data = Literal["mnist", "texture-mnist-1", "texture-mnist-2"]
@@ -93,11 +94,6 @@ class BaselineConfig:
 
 LABELS = (100, 1_000, 10_000, 50_000)
 """Numbers of labels over which the curve of errors goes; the table has 1,000 and 50,000."""
-
-
-def shorthand(labels: int) -> str:
-    """300 as '300', 3000 as '3k'."""
-    return f"{labels // 1000}k" if labels % 1000 == 0 else str(labels)
 
 
 def _name(method: Method, data: Data, labels: int) -> str:

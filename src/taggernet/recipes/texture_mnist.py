@@ -20,11 +20,16 @@ def texture_mnist(digits: int) -> Config:
     )
 
 
+def shorthand(labels: int) -> str:
+    """300 as '300', 3000 as '3k'."""
+    return f"{labels // 1000}k" if labels % 1000 == 0 else str(labels)
+
+
 def _second_phase(base: Config, labels: int, variant: str = "") -> Config:
     """What all second phases share: the sum of both costs from the weights of phase 1; start_from names its folder."""
     return replace(
         base,
-        recipe=f"{base.recipe}{variant}-labels-{labels if labels < 1_000 else f'{labels // 1_000}k'}",
+        recipe=f"{base.recipe}{variant}-labels-{shorthand(labels)}",
         model=replace(base.model, classes=10, noise=0.18),
         data=replace(base.data, labels=labels, label_subset="per-seed"),
         optimiser=OptimiserConfig(lr=1e-3, batch=100, updates=25_000, schedule="cosine", warmup=200),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paper.baselines import BASELINES, BaselineConfig, baseline, fresh
-from paper.baselines.recipes import shorthand
+from taggernet.recipes.texture_mnist import shorthand
 
 
 def test_every_cell_of_table_2_has_a_recipe() -> None:

@@ -123,11 +123,10 @@ export function byPlaces(x, random, channels, [height, width], { weight, apart, 
   const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
   const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
   const how = { apart: 2 * weight * apart, cell, sizes }
-  /** Slopes near the edge of a texture are those of the edge: they count where there are no others. @param {number} side of the squares */
-  function ofTexture(side) {
-    const inside = averaged(loud, height, width, smooth).map((share, p) => Number(share > INSIDE) + EDGE * loud[p])
-    return withPlaces(textures(scaled, inside, height, width, side))
-  }
+  // slopes near the edge of a texture are those of the edge: they count where there are no others
+  const inside = averaged(loud, height, width, smooth).map((share, p) => Number(share > INSIDE) + EDGE * loud[p])
+  /** @param {number} side of the squares */
+  const ofTexture = (side) => withPlaces(textures(scaled, inside, height, width, side))
   const grouped = (/** @type {Float32Array} */ some) =>
     smooth > 1 // found in large squares, and their ends in smaller ones
       ? movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth + 1), from, loud, some, how))
