@@ -22,7 +22,7 @@ TAGGERS = [path for path in RECORDS if path.stem in CONFIGS]
 OTHERS = [path for path in RECORDS if path.stem in BASELINES]
 
 
-FORMER = [path for path in TAGGERS if path.stem.startswith(("texture-mnist-1-reader", "texture-mnist-1-best"))]
+FORMER = [path for path in TAGGERS if path.stem.startswith("texture-mnist-1-reader")]
 """Records of a first phase with our former rate, as docs/results.md says: the command would make them anew."""
 
 
