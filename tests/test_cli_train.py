@@ -48,6 +48,14 @@ def test_train_chooses_a_folder_unless_told(
     assert "holds a run of another configuration" in capsys.readouterr().err
 
 
+def test_channels_that_the_scenes_do_not_have_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 9)) * np.arange(1, 10)  # each element has units of its own
+    np.save(tmp_path / "flat.npy", x)
+    assert main(["train", str(tmp_path / "flat.npy"), "--channels", "3", "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "the scenes have 1 channel at each of (9,) positions, but the model has channels=3" in said
+
+
 def test_train_says_which_device_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = TOY.replace("--no-progress", "").replace("cpu", "auto" if not torch.cuda.is_available() else "cpu")
     assert main(["train", "small", "--out", str(tmp_path), *options.split()]) == 0

@@ -44,7 +44,8 @@ def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None, 
     if channels != model.channels:
         raise ValueError(
             f"the scenes have {channels} channel{'s' * (channels > 1)} at each of {shape} positions, but the model has "
-            f"channels={model.channels}: set channels to theirs, or channels_axis to where they are"
+            f"channels={model.channels}: set channels to theirs, or give scenes that have an axis of channels and say "
+            "with channels_axis where it is"
         )
     if math.prod(shape) != model.positions:
         raise ValueError(
