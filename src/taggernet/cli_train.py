@@ -66,8 +66,8 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
         options = parse(replace(config, model=replace(config.model, offsets=(), scales=())))
         model = options.config.model
         given = options.finetune or model.offsets or (model.offset, model.scale) != (0, 1)
-        fits = model.elements == len(config.model.offsets)  # else training says what is wrong with the shape
-        if config.model.offsets and fits and not given:
+        fit = len(config.model.offsets) == model.elements  # if the shape is to blame, training says what is wrong
+        if fit and not given:
             model = replace(model, offsets=config.model.offsets, scales=config.model.scales)
         return replace(options, config=replace(options.config, model=model))
 

@@ -73,26 +73,28 @@ def texture_mnist_best(digits: int, labels: int) -> Config:
     """Table 2, our best: a mask reader, fresh compositions of the labelled digits, more iterations for two digits.
 
     The reader sees masks that are turned and bent a little, except with all labels of two digits, where it is no gain.
-    With few labels it leaves the groups alone and is also taught by scenes without labels, in twins. With 100 groups
-    learn slowly or, of one digit, not at all: beside groups that move, so few labels do not hold the reader.
+    With few labels it leaves the groups alone and is also taught by scenes without labels, in twins. With 100 labels
+    the groups learn slowly or, of one digit, not at all: while groups move, so few labels do not hold the reader.
     """
     two, config = digits == 2, texture_mnist_reader(digits, labels, "-best")
     config = replace(config, data=replace(config.data, mode="fresh"), test_iterations=8 if two else 5)
     if labels <= 1_000:
-        config = replace(
+        optimiser = replace(config.optimiser, lr=2e-3, updates=8_000 if two else 12_000)
+        if labels < 1_000:
+            updates, rate = (2_000, 0.1) if two else (4_000, 0.0)
+            optimiser = replace(optimiser, updates=updates, lower_layers=3, lower_rate=rate, v_rate=rate)
+        return replace(
             config,
             model=replace(config.model, class_widths=(2000, 1000, 500)),
-            optimiser=replace(config.optimiser, lr=2e-3, updates=8_000 if two else 12_000),
+            data=replace(config.data, twins=True),
+            optimiser=optimiser,
             iterations=5 if two else 4,
             class_cost=1.0,
+            class_dropout=0.1,
+            class_distortion=0.5,
             class_reach="reader",
             class_agreement=1.0,
         )
-        if labels < 1_000:
-            updates, rate = (2_000, 0.1) if two else (4_000, 0.0)
-            slow = replace(config.optimiser, updates=updates, lower_layers=3, lower_rate=rate, v_rate=rate)
-            config = replace(config, optimiser=slow)
-        return replace(config, data=replace(config.data, twins=True), class_dropout=0.1, class_distortion=0.5)
     if two:
         return replace(config, iterations=6, class_dropout=0.0, class_distortion=0.0 if labels == 50_000 else 0.5)
     return replace(config, optimiser=replace(config.optimiser, updates=20_000), class_cost=0.3, class_distortion=0.5)

@@ -123,14 +123,17 @@ export function byPlaces(x, random, channels, [height, width], { weight, apart, 
   const from = smooth > 1 ? loud : apart ? heard.map((value, p) => value * loud[p]) : heard // what is silent must not begin a cluster
   const cell = [height, width].reduce((area, length) => (area * 2 * weight) / Math.max(length - 1, 1), 1)
   const how = { apart: 2 * weight * apart, cell, sizes }
-  // slopes near the edge of a texture are those of the edge: they count where there are no others
-  const inside = averaged(loud, height, width, smooth).map((share, p) => Number(share > INSIDE) + EDGE * loud[p])
-  /** @param {number} side of the squares */
-  const ofTexture = (side) => withPlaces(textures(scaled, inside, height, width, side))
-  const grouped = (/** @type {Float32Array} */ some) =>
-    smooth > 1 // found in large squares, and their ends in smaller ones
-      ? movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth + 1), from, loud, some, how))
-      : compactClusters(withPlaces(scaled), from, loud, some, how)
+
+  /** @param {Float32Array} some of the random numbers */
+  function grouped(some) {
+    if (smooth <= 1) return compactClusters(withPlaces(scaled), from, loud, some, how)
+    // slopes near the edge of a texture are those of the edge: they count where there are no others
+    const inside = averaged(loud, height, width, smooth).map((share, p) => Number(share > INSIDE) + EDGE * loud[p])
+    const ofTexture = (/** @type {number} */ side) => withPlaces(textures(scaled, inside, height, width, side))
+    // found in large squares, and their ends in smaller ones
+    return movedClusters(ofTexture(smooth), from, compactClusters(ofTexture(2 * smooth + 1), from, loud, some, how))
+  }
+
   return besideSilence(grouped, heard, reach, random)
 }
 
