@@ -22,23 +22,12 @@ TAGGERS = [path for path in RECORDS if path.stem in CONFIGS]
 OTHERS = [path for path in RECORDS if path.stem in BASELINES]
 
 
-FORMER = [path for path in TAGGERS if path.stem.startswith("texture-mnist-1-reader")]
-"""Records of a first phase with our former rate, as docs/results.md says: the command would make them anew."""
-
-
 def test_there_are_records() -> None:
     assert len(TAGGERS) > 15
     assert len(OTHERS) > 10
 
 
-@pytest.mark.parametrize("path", FORMER, ids=lambda path: path.stem)
-def test_former_records_are_named_as_long_as_they_are_there(path: Path) -> None:
-    record = read_json(path)
-    assert not same_config(replace(CONFIGS[path.stem], seeds=len(record["seeds"])), record["config"], path)
-    assert record["first_phase"]["optimiser"]["schedule"] == "cosine"
-
-
-@pytest.mark.parametrize("path", [path for path in TAGGERS if path not in FORMER], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TAGGERS, ids=lambda path: path.stem)
 def test_the_record_of_a_tagger_is_of_its_recipe(path: Path) -> None:
     record = read_json(path)
     count = len(record["seeds"])
