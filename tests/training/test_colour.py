@@ -222,7 +222,7 @@ def test_a_model_of_other_channels_is_refused() -> None:
     model = tn.TaggerConfig(shape=(8, 8), kind="real")
     with pytest.raises(ValueError, match=r"3 channels at each of \(8, 8\) positions, but the model has channels=1"):
         check_scenes(model, (8, 8), "real", 3)
-    with pytest.raises(ValueError, match=r"categorical, but the scenes are not one-hot: set kind"):
+    with pytest.raises(ValueError, match=r"categorical, but the scenes are not one-hot: train with kind"):
         check_scenes(replace(model, kind="categorical", channels=3), (8, 8), "real", 3)
 
 

@@ -97,6 +97,18 @@ def test_second_phase_keeps_what_fits_and_starts_the_rest_fresh(tmp_path: Path) 
     assert set(carry_over(fresh, {})) == set(fresh)
 
 
+def test_layers_of_a_first_phase_that_begin_at_random_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = toy(updates=1, lower_layers=2, lower_rate=0.1)
+    config = replace(config, runtime=replace(config.runtime, progress=True))
+    first = train(config, tmp_path / "first")
+    assert "they begin at random here: say with --start-from" in " ".join(capsys.readouterr().err.split())
+    train(replace(config, start_from=str(tmp_path / "first")))
+    train(config, start=first.weights)
+    assert "begin at random" not in " ".join(capsys.readouterr().err.split())
+
+
 def test_second_phase_starts_from_weights_in_memory_as_from_a_folder(tmp_path: Path) -> None:
     first = train(toy(seeds=2), tmp_path / "first")
     before = {name: w.detach().clone() for name, w in first.weights.items()}

@@ -39,7 +39,7 @@ def test_a_shape_of_as_many_elements_fits() -> None:
 
 def test_real_scenes_do_not_fit_a_binary_model_but_binary_ones_fit_a_real_one() -> None:
     real = Scenes.of(np.full((30, 12, 12), 0.5))
-    with pytest.raises(ValueError, match="set kind to real"):
+    with pytest.raises(ValueError, match="train with kind=real"):
         check_data(SMALL, real)
     check_data(replace(SMALL, model=replace(SMALL.model, kind="real")), Scenes.of(np.eye(144).reshape(144, 12, 12)))
 

@@ -49,12 +49,17 @@ def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None, 
         )
     if math.prod(shape) != model.positions:
         raise ValueError(
-            f"the scenes have shape {shape}, but the model's inputs have {model.shape}: set the model's shape to theirs"
+            f"the scenes have shape {shape}, but the model's inputs have {model.shape}: give scenes of that shape, or "
+            "train a model with theirs"
         )
     if model.kind == "binary" and kind == "real":
-        raise ValueError("the model's kind is binary, but the scenes hold other values than 0 and 1: set kind to real")
+        raise ValueError(
+            "the model's kind is binary, but the scenes hold other values than 0 and 1: train with kind=real"
+        )
     if model.kind == "categorical" and kind not in (None, "categorical"):
-        raise ValueError("the model's kind is categorical, but the scenes are not one-hot: set kind to real or binary")
+        raise ValueError(
+            "the model's kind is categorical, but the scenes are not one-hot: train with kind=real or binary"
+        )
 
 
 def check_built_in(wanted: DataConfig) -> None:
