@@ -16,7 +16,7 @@ from toys import quiet, toy
 
 import taggernet
 from taggernet.tagger import Tagger
-from taggernet.training import train
+from taggernet.training import datasets, train
 from taggernet.training.run_dir import data_of, lock_run, models_of, read_config, run_of
 
 CONFIG = toy("batch", "fixed", ema=0.9)
@@ -58,6 +58,20 @@ def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Pa
     assert "choose another --out" in message
     assert "data" not in message.split("(")[1], "only what differs"
     assert (finished / "config.json").read_bytes() == before
+
+
+def test_a_run_that_never_began_makes_room_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object) -> None:
+        raise FileNotFoundError("no data")
+
+    monkeypatch.setattr(datasets, "training_set", absent)
+    with pytest.raises(FileNotFoundError, match="no data"):
+        train(CONFIG, tmp_path / "run")
+    monkeypatch.undo()
+    assert read_config(tmp_path / "run") == CONFIG
+    other = replace(CONFIG, optimiser=replace(CONFIG.optimiser, lr=0.5))
+    train(other, tmp_path / "run")
+    assert read_config(tmp_path / "run") == other
 
 
 def test_another_runtime_is_not_another_run(finished: Path, tmp_path: Path) -> None:

@@ -71,9 +71,15 @@ def lock_run(folder: Path) -> Iterator[RunLock]:
 
 
 def write_or_check_config(folder: Path, config: Config) -> None:
-    """Write the configuration, or check that the run already here has the same one, or one of fewer updates."""
+    """Write the configuration, or check that the run already here has the same one, or one of fewer updates.
+
+    A run that ended before its first update, for instance because its data were not there, is no run.
+    """
     path = folder / "config.json"
-    if path.exists():
+    begun = any((folder / part).exists() for part in ("checkpoints", "metrics.jsonl")) or any(folder.glob("seed-*"))
+    if begun and not path.exists():
+        raise ValueError(f"{folder} holds parts of a run but no config.json: choose another --out")
+    if begun:
         existing = from_json(read_json(path), path)
         differing = differing_fields(config, existing)
         if existing.optimiser.updates > config.optimiser.updates and is_longer(existing, config):
@@ -87,8 +93,6 @@ def write_or_check_config(folder: Path, config: Config) -> None:
                 f"{name} is {_at(existing, name)!r} there, {_at(config, name)!r} here" for name in differing
             )
             raise ValueError(f"{folder} holds a run of another configuration ({details}): choose another --out")
-    elif (folder / "checkpoints").exists() or (folder / "metrics.jsonl").exists():
-        raise ValueError(f"{folder} holds parts of a run but no config.json: choose another --out")
     write_json(path, to_json(config))
     write_json(folder / "environment.json", environment())
 
