@@ -115,5 +115,6 @@ def test_a_moved_file_is_named_with_data(tmp_path: Path) -> None:
     whole = taggernet.evaluate(tmp_path / "run", data=tmp_path / "moved.npz", device="cpu")
     assert whole["figures"] != before, "all 60 scenes, not the 6 of the test split"
     taggernet.data.shapes(30, 0, 2, 9, style="small").save(tmp_path / "other.npz")
-    with pytest.raises(ValueError, match=r"shape \(9, 9\), but the model's inputs have \(8, 8\): give scenes of that"):
+    words = r"the scenes have shape \(9, 9\), but the model's inputs have \(8, 8\): give scenes of that shape"
+    with pytest.raises(ValueError, match=words):
         taggernet.evaluate(tmp_path / "run", data=tmp_path / "other.npz", device="cpu")

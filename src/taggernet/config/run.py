@@ -45,7 +45,8 @@ class DataConfig:
     """TextureMNIST: split: training and validation have digits of their own; shared: both draw from one pool of 60,000
     (the paper's data)."""
     labels: int = 0
-    """Number of labelled training scenes; 0: none, or for your own data every scene that has a label."""
+    """Number of labelled training scenes, all of them if there are fewer; 0: none, or for your own data every scene
+    that has a label."""
     label_subset: Literal["shared", "per-seed"] = "shared"
     """TextureMNIST: shared: all seeds have the same labelled scenes; per-seed: each seed draws its own."""
     twins: bool = False

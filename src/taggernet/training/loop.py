@@ -172,8 +172,8 @@ class _Training(UpdateLoop):
             weights = carry_over(weights, start_weights(config, self.device) if start is None else start)
         elif config.optimiser.lower_layers:
             self.console.print(
-                f"lower_layers={config.optimiser.lower_layers} has a rate of its own for layers of a first phase, but "
-                "they begin at random here: say with --start-from where that phase is"
+                f"the {config.optimiser.lower_layers} lowest layers have the learning rate of layers from a first "
+                "phase, but they begin at random here: say with --start-from where that phase is"
             )
         return TrainState.fresh(weights, ema=config.optimiser.ema > 0), [], False
 

@@ -76,7 +76,7 @@ def write_or_check_config(folder: Path, config: Config) -> None:
     A run that ended before its first update, for instance because its data were not there, is no run.
     """
     path = folder / "config.json"
-    begun = any((folder / part).exists() for part in ("checkpoints", "metrics.jsonl")) or any(folder.glob("seed-*"))
+    begun = any((folder / part).exists() for part in ("checkpoints", "metrics.jsonl")) or models_of(folder)
     if begun and not path.exists():
         raise ValueError(f"{folder} holds parts of a run but no config.json: choose another --out")
     if begun:
