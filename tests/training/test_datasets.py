@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -243,6 +243,23 @@ def test_fresh_scenes_that_all_have_labels_are_used_for_both_costs() -> None:
     assert every.labelled is None
     assert every.classes is not None
     assert every.classes.shape == (2, 20, 2)
+
+
+@pytest.mark.parametrize("mode", ["fixed", "fresh"])
+def test_with_all_labels_classes_may_have_a_pass_of_their_own(mode: Literal["fixed", "fresh"]) -> None:
+    config = fresh(50_000)
+    config = replace(config, data=replace(config.data, mode=mode))
+    shared, own = batch_of(config), batch_of(replace(config, class_pass="own"))
+    assert shared.labelled is None
+    assert own.labelled is not None
+    assert own.classes is not None
+    assert torch.equal(own.x, shared.x), "the scenes of the denoising cost stay the same"
+    assert not torch.equal(own.labelled, own.x)
+    if mode == "fixed":
+        train = training_set(config)
+        rows = torch.from_numpy(train.x).reshape(len(train), -1)
+        (at,) = {int((rows == x).all(1).nonzero()) for x in own.labelled[0, :1]}
+        assert own.classes[0, 0].tolist() == np.asarray(train.classes)[at].tolist(), "each scene with its own classes"
 
 
 def test_fresh_scenes_are_the_same_with_and_without_labels() -> None:

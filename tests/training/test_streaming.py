@@ -16,17 +16,17 @@ from taggernet.data import files
 from taggernet.data.lazy import open_data, survey
 from taggernet.training.auto_config import config_for
 from taggernet.training.datasets import source, training_set
-from taggernet.training.sources import Part
+from taggernet.training.sources import LabelledSource, Part
 from taggernet.training.streaming import StreamedSource
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 
 
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".h5"])
+@pytest.mark.parametrize(("ending", "all_labelled"), [(".npy", False), (".npz", False), (".npz", True), (".h5", False)])
 def test_left_on_the_disk_gives_the_same_batches_and_models(
-    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ending: str, all_labelled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrays = sensors() if ending != ".npy" else {"x": sensors()["x"]}
+    arrays = sensors() | ({"classes": np.arange(60) % 2} if all_labelled else {})
     path = write(tmp_path / f"my{ending}", arrays)
     config = replace(short(config_for(path)), seeds=2)
     whole, values = tn.train(config), survey(open_data(path))
@@ -38,7 +38,8 @@ def test_left_on_the_disk_gives_the_same_batches_and_models(
     disk = replace(config, runtime=replace(config.runtime, resident=0))
     part = Part.of(8)
     train = training_set(disk)
-    assert isinstance(source(disk, torch.device("cpu"), [0, 1], part, train), StreamedSource)
+    made = source(disk, torch.device("cpu"), [0, 1], part, train)
+    assert isinstance(made.scenes if isinstance(made, LabelledSource) else made, StreamedSource)
     mapped = tn.train(disk)
     for name, weight in whole.weights.items():
         torch.testing.assert_close(mapped.weights[name], weight, rtol=0, atol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from taggernet.data.sprites import sprite_table
 from taggernet.data.tetrominoes import piece_table
 from taggernet.rng import Key
 from taggernet.training.sources import Draw, FixedSource, FreshSource, LabelledSource, Part, Source
-from taggernet.training.streaming import StreamedRows, StreamedSource
+from taggernet.training.streaming import StreamedSource
 
 DIGITS = ("texture-mnist-1", "texture-mnist-2")
 OF_OBJECTS = ("shapes", "tetrominoes", "sprites")
@@ -131,27 +132,39 @@ def permute_elements(scenes: Scenes, config: DataConfig) -> Scenes:
 def source(config: Config, device: torch.device, seeds: list[int], part: Part, train: Scenes | LazyRows) -> Source:
     """Training batches for all seeds, on the device."""
     key = Key.of(seeds, device)
-    own = config.data.name not in BUILT_IN
-    wanted = config.class_cost and (own or config.data.labels) and config.data.mode == "fixed"
-    chosen = _labelled_rows(config, seeds, train, part) if wanted else None
-    if isinstance(train, LazyRows):
-        order = permutation(config.data, config.model.positions) if config.data.permuted else None
-        rows = StreamedRows(train, np.arange(len(train)), key.fold("order"), part, order)
-        with_labels = None
-        if chosen is not None:
-            with_labels = StreamedRows(train, chosen, key.fold("labelled order"), part, order)
-        return StreamedSource(rows, with_labels)
     if config.data.mode == "fresh":
         return _fresh_source(config, seeds, key, part)
-    x = _rows(train, device)
-    if chosen is None or train.classes is None:
-        return FixedSource(x, key.fold("order"), part)
-    classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
-    if chosen.shape[-1] == len(train):
-        return FixedSource(x, key.fold("order"), part, classes)
-    few = torch.from_numpy(chosen).to(device)
-    labelled = FixedSource(x, key.fold("labelled order"), part, classes, few)
-    return LabelledSource(FixedSource(x, key.fold("order"), part), labelled)
+    rows, order = _rows_of(config, train, device, part), key.fold("order")
+    if not (config.class_cost and (config.data.labels or config.data.name not in BUILT_IN)):
+        return rows(order, None, False)
+    chosen = _labelled_rows(config, seeds, train, part)
+    if config.class_pass == "shared" and chosen.shape[-1] == len(train):
+        return rows(order, None, True)
+    return LabelledSource(rows(order, None, False), rows(key.fold("labelled order"), chosen, True))
+
+
+def _rows_of(
+    config: Config, train: Scenes | LazyRows, device: torch.device, part: Part
+) -> Callable[[Key, Array | None, bool], Source]:
+    """Batches of the training set as a function of a key, the rows to take (None: all) and whether with classes."""
+    if isinstance(train, LazyRows):
+        every = np.arange(len(train))
+        order = permutation(config.data, config.model.positions) if config.data.permuted else None
+
+        def streamed(key: Key, chosen: Array | None, with_classes: bool) -> Source:
+            return StreamedSource(train, every if chosen is None else chosen, key, part, order, with_classes)
+
+        return streamed
+    x = torch.from_numpy(np.ascontiguousarray(train.x)).reshape(len(train), -1).to(device)
+    classes = None
+    if train.classes is not None:
+        classes = torch.from_numpy(train.classes).to(device).reshape(len(train), -1).long()
+
+    def resident(key: Key, chosen: Array | None, with_classes: bool) -> Source:
+        subset = None if chosen is None else torch.from_numpy(chosen).to(device)
+        return FixedSource(x, key, part, classes if with_classes else None, subset)
+
+    return resident
 
 
 def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Source:
@@ -166,9 +179,9 @@ def _fresh_source(config: Config, seeds: list[int], key: Key, part: Part) -> Sou
     if not (config.class_cost and config.data.labels):
         return unlabelled
     _, labels = digits_of(config.data, "train")
-    if config.data.labels >= len(labels):
+    few = _labelled_subset(config, seeds, labels) if config.data.labels < len(labels) else None
+    if few is None and config.class_pass == "shared":
         return FreshSource(draw, key.fold("scenes"), part)
-    few = _labelled_subset(config, seeds, labels)
     single = replace(config.data, twins=False)
     labelled = FreshSource(fresh_draw(single, device, few), key.fold("labelled scenes"), part)
     return LabelledSource(unlabelled, labelled)
@@ -199,10 +212,6 @@ def _labelled_subset(config: Config, seeds: list[int], classes: Array) -> Array:
     drawing = [config.data.seed] if shared else seeds
     each = [data.labelled_subset(classes, config.data.labels, seed, config.model.classes) for seed in drawing]
     return each[0] if shared else np.stack(each)
-
-
-def _rows(scenes: Scenes, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1).to(device)
 
 
 def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:

@@ -17,20 +17,23 @@ from taggernet.training.objective import Batch
 from taggernet.training.sources import Part, Rows
 
 
-class StreamedRows:
-    """Chosen rows of your data like ``Rows``, but ``prepare`` copies one batch into a buffer on the device.
+class StreamedSource:
+    """Chosen rows of your data like ``FixedSource``, but ``prepare`` copies one batch into a buffer on the device.
 
     ``order`` permutes the positions of a scene.
     """
 
-    def __init__(self, own: LazyRows, chosen: Array, key: Key, part: Part, order: Array | None = None) -> None:
+    def __init__(
+        self, own: LazyRows, chosen: Array, key: Key, part: Part, order: Array | None = None, with_classes: bool = False
+    ) -> None:
         self.own, self.order = own, order
         self.numbers = Rows((torch.from_numpy(chosen),), Key(key.word.cpu()), part)
         device, shape = key.word.device, (*key.word.shape, part.count)
         self.x = torch.zeros(*shape, own.data.elements, device=device)
-        self.classes = None if own.classes is None else torch.from_numpy(own.classes).reshape(len(own), -1)
-        digits = 0 if self.classes is None else self.classes.shape[1]
-        self.shown = torch.zeros(*shape, digits, dtype=torch.int64, device=device)
+        self.classes: Tensor | None = None
+        if with_classes and own.classes is not None:
+            self.classes = torch.from_numpy(own.classes).reshape(len(own), -1)
+            self.shown = torch.zeros(*shape, self.classes.shape[1], dtype=torch.int64, device=device)
 
     def prepare(self, step: int) -> None:
         self.numbers.prepare(step)
@@ -40,22 +43,8 @@ class StreamedRows:
         if self.classes is not None:
             self.shown.copy_(self.classes[index])
 
-
-class StreamedSource:
-    """Scenes and, with labels, an equal batch of labelled ones."""
-
-    def __init__(self, scenes: StreamedRows, labelled: StreamedRows | None = None) -> None:
-        self.scenes, self.labelled = scenes, labelled
-
-    def prepare(self, step: int) -> None:
-        self.scenes.prepare(step)
-        if self.labelled is not None:
-            self.labelled.prepare(step)
-
     def valid_until(self, step: int) -> float:
         return step + 1.0
 
     def batch(self, step: Tensor) -> Batch:
-        if self.labelled is None:
-            return Batch(self.scenes.x)
-        return Batch(self.scenes.x, self.labelled.x, self.labelled.shown)
+        return Batch(self.x, classes=None if self.classes is None else self.shown)
