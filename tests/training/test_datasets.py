@@ -157,15 +157,6 @@ def test_fresh_permuted_scenes_use_the_permutation_of_the_split() -> None:
     assert torch.equal(a[..., torch.from_numpy(datasets.permutation(moved.data, 64))], b)
 
 
-def test_fresh_scenes_of_a_users_file_are_refused() -> None:
-    config = toy()
-    with pytest.raises(ValueError, match=r"own\.npz.*use data.mode fixed"):
-        datasets.source(
-            replace(config, data=replace(config.data, name="own.npz")), torch.device("cpu"), [0], Part.of(10),
-            datasets.load_split(config.data, "train"),
-        )  # fmt: skip
-
-
 # --- labels -------------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +178,25 @@ def test_some_labels_are_balanced() -> None:
     even = scenes([c for c in range(10) for _ in range(5)])
     chosen = _labelled_rows(config, config.seed_list, even, Part.of(10))
     assert np.bincount(np.asarray(even.classes)[chosen]).tolist() == [2] * 10
+
+
+@pytest.mark.parametrize("batch", [10, 20])
+def test_few_labels_that_fill_a_batch_are_not_taken_for_all(batch: int) -> None:
+    """Fewer than a batch are repeated: of 20 scenes, 10 with a label become 20 rows in a batch of 20."""
+    classes = np.where(np.arange(20) % 2 == 0, np.arange(20) % 3, -1)
+    own = Scenes(np.arange(20.0).reshape(20, 1).repeat(4, 1), None, classes, "real")
+    config = toy()
+    config = replace(
+        config, data=DataConfig(name=datasets.IN_MEMORY), model=replace(config.model, classes=3), class_cost=1.0
+    )
+    made = source(config, torch.device("cpu"), [0], Part.of(batch), own)
+    made.prepare(0)
+    drawn = made.batch(torch.tensor(0))
+    assert drawn.labelled is not None
+    assert drawn.classes is not None
+    numbers = drawn.labelled[0, :, 0].long()
+    assert (numbers % 2 == 0).all()
+    assert torch.equal(drawn.classes[0, :, 0], numbers % 3)
 
 
 def fresh(labels: int) -> Config:

@@ -10,15 +10,18 @@ import pytest
 
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
-from taggernet.recipes import recipe
+from taggernet.recipes import RECIPES, recipe
 from taggernet.training.validation import check_built_in, check_data
 
 SMALL = recipe("small")
 
 
-def test_every_recipe_fits_its_data() -> None:
-    for name in ("small", "shapes", "texture-mnist-1", "texture-mnist-2-labels-1k"):
-        check_data(recipe(name))
+FIXED = replace(SMALL, data=replace(SMALL.data, mode="fixed"))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_fits_its_data(name: str) -> None:
+    check_data(recipe(name))
 
 
 @pytest.mark.parametrize(
@@ -40,8 +43,21 @@ def test_a_shape_of_as_many_elements_fits() -> None:
 def test_real_scenes_do_not_fit_a_binary_model_but_binary_ones_fit_a_real_one() -> None:
     real = Scenes.of(np.full((30, 12, 12), 0.5))
     with pytest.raises(ValueError, match="train with kind=real"):
-        check_data(SMALL, real)
-    check_data(replace(SMALL, model=replace(SMALL.model, kind="real")), Scenes.of(np.eye(144).reshape(144, 12, 12)))
+        check_data(FIXED, real)
+    check_data(replace(FIXED, model=replace(FIXED.model, kind="real")), Scenes.of(np.eye(144).reshape(144, 12, 12)))
+
+
+def test_fresh_scenes_of_ones_own_data_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"mode=fresh draws new scenes, .* set mode to fixed"):
+        check_data(SMALL, Scenes.of(np.eye(144).reshape(144, 12, 12)))
+
+
+def test_classes_that_the_model_does_not_have_are_refused() -> None:
+    config = replace(FIXED, model=replace(FIXED.model, classes=3), class_cost=0.5)
+    scenes = Scenes(np.eye(144).reshape(144, 12, 12), None, np.arange(144) % 3, "binary")
+    check_data(config, scenes)
+    with pytest.raises(ValueError, match=r"classes holds 5, but the model has classes=3, .* set classes to 6"):
+        check_data(config, replace(scenes, classes=np.arange(144) % 6))
 
 
 def test_a_classification_cost_needs_labels() -> None:

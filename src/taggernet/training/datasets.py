@@ -138,7 +138,7 @@ def source(config: Config, device: torch.device, seeds: list[int], part: Part, t
     if not (config.class_cost and (config.data.labels or config.data.name not in BUILT_IN)):
         return rows(order, None, False)
     chosen = _labelled_rows(config, seeds, train, part)
-    if config.class_pass == "shared" and chosen.shape[-1] == len(train):
+    if config.class_pass == "shared" and np.array_equal(chosen, np.arange(len(train))):
         return rows(order, None, True)
     return LabelledSource(rows(order, None, False), rows(key.fold("labelled order"), chosen, True))
 
@@ -216,8 +216,6 @@ def _labelled_subset(config: Config, seeds: list[int], classes: Array) -> Array:
 
 def fresh_draw(config: DataConfig, device: torch.device, chosen: Array | None = None) -> Draw:
     """A function that draws new scenes on the device, of the chosen digits only where some are."""
-    if config.name not in BUILT_IN:
-        raise ValueError(f"fresh scenes cannot be drawn for {config.name!r}: use data.mode fixed for your own data")
     draw = _digit_draw(config, device, chosen) if config.name in DIGITS else _object_draw(config, device)
     if not config.permuted:
         return lambda *at: _flat(*draw(*at))

@@ -27,6 +27,12 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
             return  # checked when the data are needed; a finished run does not need them
         own = open_data(wanted.name, wanted.channels_axis) if given is None else LazyArrays.of(given)
         shape, kind, channels = own.shape, own.kind, own.channels
+        if config.class_cost and own.classes is not None and own.classes.max(initial=0) >= model.classes:
+            highest = int(own.classes.max())
+            raise ValueError(
+                f"classes holds {highest}, but the model has classes={model.classes}, numbered from 0: set classes to "
+                f"{highest + 1}, or number them from 0 to {model.classes - 1}"
+            )
     else:
         check_built_in(wanted)
         side = 28 if wanted.name in DIGITS else wanted.size
@@ -37,6 +43,11 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
                 f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
             )
     check_scenes(model, shape, kind, channels)
+    if wanted.mode == "fresh" and (given is not None or wanted.name not in BUILT_IN):
+        raise ValueError(
+            "mode=fresh draws new scenes, but data of your own are what they are: set mode to fixed, or train on a "
+            "built-in data set"
+        )
 
 
 def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None, channels: int = 1) -> None:
