@@ -67,7 +67,16 @@ def test_few_labels_suffice() -> None:
     assert model.score(x, y) > 0.9
     unlabelled = np.where(np.arange(200) < 50, y, -1)
     assert model.score(x, unlabelled) == np.mean(model.predict(x[:50]) == y[:50])
+    one = np.where(y == 1, y, -1)
+    assert model.score(x, one) == np.mean(model.predict(x[y == 1]) == 1), "-1 is no class here, whatever else y holds"
     np.testing.assert_allclose(model.predict_proba(x).sum(1), 1)
+
+
+@pytest.mark.parametrize("labelled", [10, 20, 30])
+def test_labels_may_be_fewer_than_a_batch(labelled: int) -> None:
+    x, y = blobs(40)
+    model = TaggerClassifier(updates=3).fit(x, np.where(np.arange(40) < labelled, y, -1))
+    assert set(model.predict(x)) <= {0, 1, 2}
 
 
 def test_names_and_two_signs_are_classes() -> None:

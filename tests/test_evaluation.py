@@ -282,6 +282,22 @@ def test_scenes_without_truth_have_a_cost_alone() -> None:
     assert evaluation.ami is None
 
 
+def test_scenes_without_known_groups_do_not_count() -> None:
+    """AMI of nothing is 1 by scikit-learn's rule, and so is foreground ARI of a scene without objects."""
+    _, given, found = evaluated("real, layer")
+    assert given.groups is not None
+    groups = given.groups.copy()
+    groups[:3], groups[3] = 0, 1
+    some = replace(found, scenes=replace(given, groups=groups, background=1))
+    assert some.ami is not None
+    assert some.ari_foreground is not None
+    metrics = some.metrics()
+    np.testing.assert_allclose(metrics["ami"], some.ami[..., 3:].mean(-1))
+    np.testing.assert_allclose(metrics["ari_foreground"], some.ari_foreground[..., 4:].mean(-1))
+    none = replace(found, scenes=replace(given, groups=np.zeros_like(groups), background=1))
+    assert not {"ami", "ari", "ari_foreground"} & set(none.metrics())
+
+
 def test_scenes_without_a_single_label_have_no_error() -> None:
     config = CASES["real, layer"]
     found = models(config)

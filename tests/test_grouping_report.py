@@ -161,6 +161,24 @@ def test_labels_of_other_scenes_are_compared_where_both_count() -> None:
     assert _elsewhere(torch.zeros(3, 5, dtype=torch.int64), counted) == 0.0
 
 
+def test_crossings_of_two_pairs_of_bars_say_nothing_of_other_scenes() -> None:
+    """Each is one element of two groups, in which both scenes agree for want of another choice."""
+    row, column = torch.meshgrid(torch.arange(6), torch.arange(6), indexing="ij")
+    at = torch.tensor([[0, 1], [2, 3], [4, 5], [1, 0]])
+    lit = torch.stack([(row == r) | (column == c) for r, c in at]).flatten(1)
+    labels = torch.stack([(column == c).long() for _, c in at]).flatten(1)
+    assert _elsewhere(labels, lit) == 0.0
+
+
+def test_scenes_without_ones_are_left_out(shapes: Tagger) -> None:
+    blank = replace(SCENES, x=np.concatenate([SCENES.x, np.zeros_like(SCENES.x)]), groups=None)
+    reports = [
+        grouping_report(shapes, stack_weights([shapes]), scenes, groups=6, iterations=8) for scenes in (SCENES, blank)
+    ]
+    assert reports[0] == reports[1]
+    assert reports[0].formed == [True]
+
+
 def test_training_on_own_data_ends_with_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(50, 10, (60, 9)))
     config = config_for(tmp_path / "mine.npz")

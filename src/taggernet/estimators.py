@@ -253,7 +253,8 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy over the samples that have a label."""
         y = np.asarray(y)
-        known = np.ones(len(y), bool) if UNLABELLED in self.classes_ else _has_label(y)
+        without = y.dtype.kind in "if" and UNLABELLED not in self.classes_
+        known = y != UNLABELLED if without else np.ones(len(y), bool)
         if not known.any():
             raise ValueError("y holds no label, only -1: a score needs the true class of some samples")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]

@@ -100,13 +100,11 @@ class Evaluation:
         return self._errors(errors_by_digit) if classes is not None and classes.shape[1:] == (2,) else None
 
     def metrics(self) -> Metrics:
+        """Means over the scenes of which each metric says something."""
         first, second = (None, None) if self.by_digit is None else np.moveaxis(self.by_digit, -1, 0)
         named = {
             "cost": self.cost,
-            "ami": self.ami,
-            "ami_arithmetic": self.ami_arithmetic,
-            "ari": self.ari,
-            "ari_foreground": self.ari_foreground,
+            **self._of_scored_scenes(),
             "error": self.error,
             "error_first": first,
             "error_second": second,
@@ -131,6 +129,18 @@ class Evaluation:
             name: np.stack([score[name].reshape(seeds, n).cpu().numpy() for score in scores], axis=1)
             for name in scores[0]
         }
+
+    def _of_scored_scenes(self) -> dict[str, Array]:
+        """Agreement with the true groups in the scenes that have any; on the foreground, in those that have objects."""
+        groups, found = self.scenes.groups, {}
+        for name, values in self._agreements.items():
+            counts = np.asarray(groups).reshape(values.shape[-1], -1) > 0
+            if name == "ari_foreground":
+                counts &= np.asarray(groups).reshape(counts.shape) != self.scenes.background
+            scored = counts.any(1)
+            if scored.any():
+                found[name] = values[..., scored]
+        return found
 
     def _errors(self, error: Callable[[Tensor, Tensor], Tensor]) -> Array | None:
         """An error of every labelled scene."""

@@ -147,6 +147,7 @@ def grouping_report(
     Of the models, ``twins`` in a row only differ in their first weights: how far their groups agree is reported too.
 
     Of binary scenes only the ones count: a zero is explained by every group that expects none, so its owner is open.
+    Scenes without ones therefore say nothing, and are left out if there are others.
     """
     first_weight = next(iter(weights.values()))
     seeds, device = len(first_weight), first_weight.device
@@ -155,6 +156,8 @@ def grouping_report(
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
     by_position = torch.unflatten(x, -1, (-1, model.config.channels))
     counted = (by_position != 0).any(-1) if model.config.kind == "binary" else torch.ones(by_position.shape[:2]) > 0
+    if counted.any():
+        x, counted = x[counted.any(-1)], counted[counted.any(-1)]
     counted = counted.to(device)
     real = model.config.kind == "real"
     seen = torch.unflatten(model.inputs(x.to(device)), -1, (-1, model.config.channels))
@@ -209,9 +212,14 @@ def _reproduced(
 
 
 def _elsewhere(labels: Int[Tensor, "n P"], counted: Shaped[Tensor, "n P"]) -> float:
-    """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups."""
+    """Mean AMI of each scene's labels with the next one's where both count; 0 where no such part has two groups.
+
+    A part in which each element has a group of its own, such as the two crossings of two pairs of bars, tells nothing.
+    """
     both = (labels + 1) * counted * counted.roll(1, 0)
-    found = agreements(both, labels.roll(1, 0))["ami"][_several(both)]
+    ordered = both.sort(1).values
+    shared = ((ordered.diff(dim=1) == 0) & (ordered[:, 1:] > 0)).any(1)
+    found = agreements(both, labels.roll(1, 0))["ami"][_several(both) & shared]
     return found.mean().item() if len(found) else 0.0
 
 

@@ -66,6 +66,22 @@ def test_the_command_writes_it_again(run: Path, tmp_path: Path, capsys: pytest.C
     assert main(["report", str(moved), "--data", str(run.parent / "mine.npz")]) == 0
 
 
+def test_one_cut_for_all_scenes_is_what_the_parts_of_the_data_say(run: Path, tmp_path: Path) -> None:
+    """The verdict of the page is that of the console, though a record does not say where masks start."""
+    for start, words in (("random", "No groups formed"), ("parts", "Groups formed")):
+        folder = tmp_path / start
+        shutil.copytree(run, folder)
+        config = json.loads((folder / "config.json").read_text())
+        config["model"]["start"] = start
+        (folder / "config.json").write_text(json.dumps(config))
+        records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        for record in records:
+            if "grouping" in record:
+                record["grouping"] = {name: [0.9] * 2 for name in record["grouping"]} | {"used": [2.0] * 2}
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        assert words in Page(write_report(folder).read_text("utf-8")).text
+
+
 def test_what_was_tuned_is_shown(run: Path) -> None:
     path = run / "tuning.json"
     path.write_text(json.dumps([{"noise": 0.123, "agreement": 0.5, "chosen": True}]))

@@ -54,6 +54,13 @@ def test_the_same_cut_in_every_scene_is_no_reason_to_stop() -> None:
         assert found.is_over == over
 
 
+def test_the_same_cut_in_every_scene_is_fine_where_masks_start_from_parts() -> None:
+    found = Patience(2, by_parts=True)
+    for _ in range(4):
+        found.see([[9.0, 0.4]], {"agreement": [0.9], "confidence": [0.9], "used": [2.0], "elsewhere": [0.9]})
+    assert found.is_over
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0.2, "1 s"), (89.0, "89 s"), (100.0, "2 min"), (3600.0, "60 min"), (7200.0, "2 h"), (7900.0, "2 h 10 min")],

@@ -134,7 +134,7 @@ class _Training(UpdateLoop):
         self.metrics: Metrics = {}
         """The last on validation."""
         self.report: GroupingReport | None = None
-        self.patience = Patience(config.optimiser.patience)
+        self.patience = Patience(config.optimiser.patience, by_parts=config.model.start == "parts")
         with spent.on("data"):
             train_scenes = datasets.training_set(config, scenes)
             self.valid = datasets.load_split(config.data, "valid", scenes)

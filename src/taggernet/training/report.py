@@ -74,7 +74,8 @@ def _content(folder: Path, config: Config, best: Path, scenes: Scenes) -> Report
     updates = read_card(best).get("updates")
     records = [r for r in evaluations(folder) if updates is None or r["step"] <= updates]
     grouped = [record["grouping"] for record in records if "grouping" in record]
-    verdict = GroupingReport(config.test_groups, **grouped[-1]) if grouped else _verdict(folder, config, scenes)
+    by_parts = config.model.start == "parts"
+    recorded = GroupingReport(config.test_groups, **grouped[-1], by_parts=by_parts) if grouped else None
     grouping = _group(model, config, scenes) if len(scenes) else None
     done = updates or config.optimiser.updates
     return ReportContent(
@@ -82,7 +83,7 @@ def _content(folder: Path, config: Config, best: Path, scenes: Scenes) -> Report
         subtitle=f"{_size(config, scenes)} · K={model.groups}, T={model.iterations} · {_count(config.seeds, 'seed')} · "
         f"{done:,} updates",
         binary=config.model.kind != "real",
-        verdict=verdict,
+        verdict=recorded or _verdict(folder, config, scenes),
         seeds=config.seed_list,
         best=seed,
         steps=[record["step"] for record in records],

@@ -28,6 +28,8 @@ class Patience:
     evaluations: int
     """So many without progress end the training; 0: none do."""
     since: int = 0
+    by_parts: bool = False
+    """Whether masks start from the parts of the data (``GroupingReport``)."""
     costs: list[float] = field(default_factory=list)
     agreements: list[float] = field(default_factory=list)
     formed: bool = False
@@ -40,7 +42,8 @@ class Patience:
             [fmean(grouping[name])] if grouping.get(name) else []  # earlier versions did not look elsewhere
             for name in NUMBERS
         )
-        self.formed = GroupingReport(0, confidence, agreement, used, elsewhere).formed[0]
+        report = GroupingReport(0, confidence, agreement, used, elsewhere, by_parts=self.by_parts)
+        self.formed = report.formed[0]
 
     def see_again(self, records: Iterable[dict[str, Any]]) -> None:
         """The evaluations in the records of a run that is resumed."""
