@@ -165,6 +165,20 @@ def test_parts_of_other_work_are_replaced_on_request(model: Path, tmp_path: Path
     same(read(out), expected(model, arrays["x"]))
 
 
+def test_parts_of_a_model_of_other_units_are_other_work(model: Path, tmp_path: Path) -> None:
+    """Its weights are the same: the configuration counts too."""
+    file, parts = write(tmp_path / "x.npz", sensors(55)), tmp_path / "parts"
+    parts.mkdir()
+    same_weights = Tagger.load(model)
+    for offset in (105.0, 105.0, 5.0):
+        same_weights.config = replace(same_weights.config, offset=offset)
+        described = Work(same_weights, open_data(file), 2, 1, 0, 10, ("labels",)).described(model, file)
+        if offset == 105.0:
+            module._begin(parts, described, overwrite=False)
+    with pytest.raises(ValueError, match=r"parts of other work \(configuration differ\)"):
+        module._begin(parts, described, overwrite=False)
+
+
 @pytest.mark.usefixtures("small_parts")
 def test_processes_share_the_parts(model: Path, tmp_path: Path) -> None:
     arrays = sensors(55)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from toys import records, toy
 
 import taggernet
@@ -14,9 +16,10 @@ from taggernet import run_evaluation
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
-from taggernet.run_evaluation import _data, _Subject
+from taggernet.run_evaluation import _data, _Subject, _subject
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import load_split
+from taggernet.training.finetune import start_weights
 from taggernet.training.loop import Run
 
 
@@ -96,6 +99,21 @@ def test_a_shipped_model_is_evaluated_by_its_name(monkeypatch: pytest.MonkeyPatc
     found = taggernet.evaluate("shapes", device="cpu")
     assert (found["recipe"], found["groups"], found["iterations"]) == ("shapes-any-refined", 6, 8)
     assert found["figures"]["ami"][0][-1] > 0.9
+
+
+def test_a_run_is_found_by_one_rule(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """~ is the home folder, and the name of a shipped model comes before a folder of that name."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for name in ("mine", "shapes"):
+        shutil.copytree(folder(run), tmp_path / name)
+    assert len(taggernet.evaluate("~/mine", device="cpu")["seeds"]) == 2
+    config = replace(run.config, start_from="~/mine")
+    started = start_weights(config, torch.device("cpu"))
+    for name, weight in run.weights.items():
+        torch.testing.assert_close(started[name], weight)
+    monkeypatch.chdir(tmp_path)
+    assert _subject("shapes").recipe == "shapes-any-refined"
 
 
 def test_a_moved_file_is_named_with_data(tmp_path: Path) -> None:

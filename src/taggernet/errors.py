@@ -51,7 +51,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def cannot_write(path: Path, problem: Exception, advice: str = "choose another path, or free some space") -> OSError:
+CHOOSE = "choose another path, or free some space"
+
+
+def cannot_write(path: Path, problem: Exception, advice: str = CHOOSE) -> OSError:
     """The error for a file that cannot be written, of the same class and number as the system's own."""
     number = problem.errno if isinstance(problem, OSError) else None
     reason = os.strerror(number) if number is not None else str(problem)

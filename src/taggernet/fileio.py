@@ -15,13 +15,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from taggernet.errors import cannot_write
+from taggernet.errors import CHOOSE, cannot_write
 
 LARGEST_JSON = 64 << 20
 """Bytes; a card needs a few thousand, a checkpoint's record of many seeds a few million."""
 
 
-def write_durably(path: Path, write: Any) -> None:
+def write_durably(path: Path, write: Any, advice: str = CHOOSE) -> None:
     """Write to a temporary name, sync, rename: the path holds the old content or the new, never a part."""
     temporary = path.with_name(path.name + ".tmp")
     try:
@@ -34,7 +34,7 @@ def write_durably(path: Path, write: Any) -> None:
             with suppress(OSError):  # where nothing can be written there is nothing to remove
                 temporary.unlink(missing_ok=True)
     except (OSError, SafetensorError) as problem:
-        raise cannot_write(path, problem) from None
+        raise cannot_write(path, problem, advice) from None
     sync_folder(path.parent)
 
 

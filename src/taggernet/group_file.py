@@ -14,13 +14,14 @@ parts are joined in the file, and the folder is removed.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -39,7 +40,6 @@ from taggernet.config.validate import (
 )
 from taggernet.data.lazy import LazyArrays, open_data
 from taggernet.data.scenes import channels_last
-from taggernet.errors import cannot_write
 from taggernet.fileio import make_folder, read_json, write_durably, write_json
 from taggernet.model_io import WEIGHTS
 from taggernet.pretrained import locate
@@ -158,7 +158,9 @@ class Work:
             weights = file_digest(file, "sha256").hexdigest()
         about = data.stat()
         return {
-            "model": weights, "data": str(data.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns,
+            "model": weights, "configuration": json.loads(json.dumps(asdict(self.model.config))),
+            "permuted": self.order is not None, "data": str(data.resolve()), "bytes": about.st_size,
+            "modified": about.st_mtime_ns,
             "groups": self.groups, "iterations": self.iterations, "seed": self.seed, "batch": self.batch,
             "arrays": list(self.arrays), "starts": self.starts,
         }  # fmt: skip
@@ -268,12 +270,9 @@ def _save(path: Path, arrays: dict[str, Array]) -> None:
 def _join(parts: Path, target: Path, work: Work) -> None:
     """One file of all parts, under its name only when it is whole."""
     paths = [_path(parts, number) for number in range(len(work.parts()))]
-    partial = parts / "joined"
-    try:
-        (_join_npz if target.suffix.lower() == ".npz" else _join_h5)(paths, partial, work)
-        os.replace(partial, target)
-    except OSError as problem:
-        raise cannot_write(target, problem, "free some space and repeat the command, which will only join") from None
+    join = _join_npz if target.suffix.lower() == ".npz" else _join_h5
+    advice = "free some space and repeat the command, which will only join"
+    write_durably(target, lambda temporary: join(paths, temporary, work), advice)
 
 
 def _join_npz(paths: list[Path], partial: Path, work: Work) -> None:

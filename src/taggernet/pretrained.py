@@ -25,6 +25,11 @@ def shipped() -> list[str]:
     return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{CARD}"))
 
 
+def local_folder(name: str | os.PathLike[str]) -> Path | None:
+    """The folder that a name means if it is one; None for a shipped model, whose name comes first."""
+    return None if isinstance(name, str) and name in shipped() else Path(name).expanduser()
+
+
 def locate(name: str | os.PathLike[str], revision: str | None = None) -> Path:
     """The folder that holds the model; downloaded first if the name is a Hub id."""
     if isinstance(name, str):

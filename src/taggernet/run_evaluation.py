@@ -12,7 +12,7 @@ from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, ch
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.model_io import read_card
 from taggernet.nets.norm import Kernels
-from taggernet.pretrained import locate
+from taggernet.pretrained import local_folder, locate
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY, OF_OBJECTS, load_split
 from taggernet.training.distributed import pick_device
@@ -88,8 +88,8 @@ def evaluate(
 
 def _subject(name: str | os.PathLike[str]) -> _Subject:
     """A run with all its seeds, one seed of a run, or a model by its folder, its shipped name or its Hub id."""
-    folder = Path(name)
-    if (folder / "config.json").is_file() and not (folder / "model.safetensors").is_file():
+    folder = local_folder(name)
+    if folder is not None and (folder / "config.json").is_file() and not (folder / "model.safetensors").is_file():
         models = models_of(folder)
         if not models:
             read_config(folder)  # says what is wrong if this is no run

@@ -120,6 +120,20 @@ def test_the_environment_names_versions_and_commit(monkeypatch: pytest.MonkeyPat
     assert environment()["commit"] == "abc"
 
 
+def test_a_copy_in_somebody_elses_checkout_names_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a package that is installed in an environment inside another project."""
+    monkeypatch.delenv("TAGGERNET_COMMIT", raising=False)
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "theirs"]):
+        subprocess.run([*git, *words], check=True)
+    installed = tmp_path / "log.py"
+    installed.write_text("")
+    monkeypatch.setattr(log, "__file__", str(installed))
+    assert environment()["commit"] is None
+    subprocess.run([*git, "add", "log.py"], check=True)
+    assert environment()["commit"] is not None, "a checkout of the file itself"
+
+
 def test_without_a_terminal_there_is_a_line_for_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
     assert not sys.stderr.isatty()
     train(replace(toy(updates=20), runtime=quiet(progress=True)))

@@ -132,6 +132,8 @@ def test_a_folder_that_was_replaced_is_noticed(tmp_path: Path) -> None:
 def test_models_come_in_the_order_of_their_seeds(tmp_path: Path) -> None:
     for name in ("seed-10", "seed-9", "seed-x", "other"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").touch()
+    (tmp_path / "seed-2").mkdir()  # cut off before it was written
     assert [path.name for path in models_of(tmp_path)] == ["seed-9", "seed-10"]
 
 

@@ -8,7 +8,6 @@ A .npz or .h5 holds x and, if known, groups, classes, kind, and whatever a gener
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 import zlib
 from io import BufferedIOBase
@@ -18,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from taggernet.arrays import Array
-from taggernet.errors import cannot_write
+from taggernet.fileio import write_durably
 
 LIMIT = 16 << 30  # bytes unpacked; more is most likely a mistake or malice
 MAPPED = 64 << 20  # a .npy larger than this stays on the disk and is read where it is looked at
@@ -51,14 +50,7 @@ def write_arrays(path: Path, arrays: dict[str, Array], kind: str, *, overwrite: 
         raise FileNotFoundError(f"the folder {path.parent} does not exist: create it first")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already: choose another name, or pass overwrite=True")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        writers[path.suffix.lower()](partial, arrays, kind)
-        partial.replace(path)
-    except OSError as problem:
-        raise cannot_write(path, problem) from None
-    finally:
-        partial.unlink(missing_ok=True)
+    write_durably(path, lambda temporary: writers[path.suffix.lower()](temporary, arrays, kind))
 
 
 def _write_npz(path: Path, arrays: dict[str, Array], kind: str) -> None:

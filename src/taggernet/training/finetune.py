@@ -15,7 +15,7 @@ from torch import Tensor
 from taggernet.config.run import Config
 from taggernet.evaluation import stack_weights
 from taggernet.model_io import read_model_config, read_use
-from taggernet.pretrained import locate
+from taggernet.pretrained import local_folder, locate
 from taggernet.tagger import Tagger
 from taggernet.training.run_dir import models_of
 
@@ -53,15 +53,16 @@ def finetune(config: Config, name: str) -> Config:
 def start_weights(config: Config, device: torch.device) -> dict[str, Tensor]:
     """The weights that ``start_from`` names, seed by seed if they are a run's; one model starts every seed."""
     name, seeds = config.start_from, config.seed_list
-    there = [folder.name for folder in models_of(Path(name))]
-    if there:
+    run = local_folder(name)
+    there = [] if run is None else [folder.name for folder in models_of(run)]
+    if run is not None and there:
         lacking = [seed for seed in seeds if f"seed-{seed}" not in there]
         if lacking:
             raise ValueError(
                 f"start_from={name} has no seed {lacking[0]}, only {', '.join(there)}: choose --seeds and --first-seed "
                 "among them, or name the folder of one model, which then starts every seed"
             )
-        models = [Tagger.load(Path(name) / f"seed-{seed}", device) for seed in seeds]
+        models = [Tagger.load(run / f"seed-{seed}", device) for seed in seeds]
     else:
         models = [Tagger.from_pretrained(name, device)] * len(seeds)
     _check_fit(config, models[0])

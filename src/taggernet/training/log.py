@@ -58,15 +58,17 @@ def _commit() -> str | None:
     """
     if os.environ.get("TAGGERNET_COMMIT"):
         return os.environ["TAGGERNET_COMMIT"]
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve()
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True
+        )  # fmt: skip
+        return done.stdout.strip()
+
     try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10, check=True
-        ).stdout.strip()
-        dirty = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no", "."],
-            cwd=here, capture_output=True, text=True, timeout=10, check=True,
-        ).stdout.strip()  # fmt: skip
+        git("ls-files", "--error-unmatch", here.name)  # an installed package may lie in somebody else's checkout
+        head, dirty = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no", ".")
     except (OSError, subprocess.SubprocessError):
         return None
     return head + ("+" if dirty else "")

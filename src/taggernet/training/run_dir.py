@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from taggernet.config.run import Config, DataConfig, build, differing_fields, from_json, is_longer, to_json
 from taggernet.errors import cannot_write
 from taggernet.fileio import read_json, write_json
-from taggernet.model_io import read_card
+from taggernet.model_io import WEIGHTS, read_card
 from taggernet.tagger import Tagger
 from taggernet.training.failures import not_written
 from taggernet.training.log import environment
@@ -136,7 +136,7 @@ def _calls(folder: Path) -> list[dict[str, float]]:
 
 def models_of(folder: Path) -> list[Path]:
     """The trained models of a run, in the order of their seeds."""
-    found = [p for p in folder.glob("seed-*") if p.is_dir() and p.name.removeprefix("seed-").isdigit()]
+    found = [p.parent for p in folder.glob(f"seed-*/{WEIGHTS}") if p.parent.name.removeprefix("seed-").isdigit()]
     return sorted(found, key=lambda p: int(p.name.removeprefix("seed-")))
 
 
