@@ -51,6 +51,14 @@ def test_evaluate_with_other_groups_iterations_and_objects(
     assert f"{np.mean(record['figures']['cost'], axis=0)[-1]:.3f} ± " in shown
 
 
+def test_evaluate_makes_the_folder_of_its_file_first(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder" / "x.json"
+    assert main(["evaluate", str(run), "--json", str(out)]) == 0
+    assert out.is_file()
+    (tmp_path / "file").touch()
+    assert status(["evaluate", "nowhere", "--json", str(tmp_path / "file" / "x.json")]) == 2
+
+
 def test_evaluate_replaces_a_file_on_request(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     file.write_text("mine")
@@ -88,7 +96,18 @@ def test_data_writes_scenes_in_colour(tmp_path: Path) -> None:
     assert main(["data", "tetrominoes", "--out", str(tmp_path / "pieces.npz"), "--n", "2"]) == 0
     with np.load(tmp_path / "pieces.npz") as found:
         assert np.array_equal(found["x"], data.tetrominoes(2).x)
-    assert status(["data", "tetrominoes", "--out", str(tmp_path / "no.npz"), "--min-objects", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [("tetrominoes", "--min-objects", "2"), ("shapes", "--depth", "random"), ("texture-mnist-2", "--size", "20")],
+)
+def test_what_a_data_set_does_not_have_is_refused(
+    name: str, option: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["data", name, "--out", str(tmp_path / "no.npz"), option, value]) == 2
+    assert f"{option} was given, but {name} scenes have no such choice: leave it out" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("command", ["", "--help", "-h"])

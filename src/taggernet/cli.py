@@ -131,12 +131,13 @@ def _option_names(kind: Any) -> Iterator[str]:
 
 
 def _evaluate(options: Evaluate) -> None:
-    from taggernet.fileio import write_json
+    from taggernet.fileio import make_folder, write_json
     from taggernet.run_evaluation import evaluate
     from taggernet.viz.terminal import show
 
     if options.json is not None:
         _check_new(options.json, "--json", options.overwrite)
+        make_folder(options.json.parent)
     record = evaluate(
         options.run, data=options.data, groups=options.groups, iterations=options.iterations,
         starts=options.starts, objects=options.objects, split=options.split, device=options.device,
@@ -164,27 +165,36 @@ def _report(options: Report) -> None:
     print(f"the report is in {write_report(options.run, data=options.data)}")
 
 
+CHOICES = {
+    "objects": ("shapes", "tetrominoes", "sprites"),
+    "min_objects": ("shapes", "sprites"),
+    "size": ("shapes", "tetrominoes", "sprites"),
+    "variant": ("sprites",),
+    "depth": ("texture-mnist-2",),
+    "digit_pool": ("texture-mnist-1", "texture-mnist-2"),
+}
+"""What can be chosen of a generated data set."""
+
+
 def _data(options: Data) -> None:
     from taggernet import data
     from taggernet.fileio import make_folder
 
-    if options.out.suffix not in (".npz", ".h5", ".hdf5"):
+    given = {name: getattr(options, name) for name in CHOICES if getattr(options, name) is not None}
+    for name in given:
+        if options.name not in CHOICES[name]:
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} was given, but {options.name} scenes have no such choice: leave it out")
+    if options.out.suffix.lower() not in (".npz", ".h5", ".hdf5"):
         raise ValueError(f"--out {options.out} must end in .npz or .h5")
     _check_new(options.out, "--out", options.overwrite)
     make_folder(options.out.parent)
     if options.name.startswith("texture"):
-        digits = int(options.name[-1])
-        scenes = data.texture_mnist(digits, options.split, options.seed, n=options.n, depth=options.depth)
+        scenes = data.texture_mnist(int(options.name[-1]), options.split, options.seed, n=options.n, **given)
     else:
         count = {"train": 50_000, "valid": 10_000, "test": 10_000}[options.split] if options.n is None else options.n
-        given: dict[str, Any] = {"objects": options.objects, "min_objects": options.min_objects, "size": options.size}
-        if options.name == "sprites":
-            given["variant"] = options.variant
         make: Any = {"shapes": data.shapes, "tetrominoes": data.tetrominoes, "sprites": data.sprites}[options.name]
-        if options.name == "tetrominoes" and given.pop("min_objects") is not None:
-            raise ValueError("--min-objects was given, but every scene of tetrominoes has --objects: leave it out")
-        chosen = {name: value for name, value in given.items() if value is not None}
-        scenes = make(count, options.seed, split=options.split, **chosen)
+        scenes = make(count, options.seed, split=options.split, **given)
     scenes.save(options.out, overwrite=options.overwrite)
     print(f"wrote {len(scenes)} scenes to {options.out}")
 

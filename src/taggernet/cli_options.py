@@ -136,10 +136,14 @@ class Data:
     """Shapes, sprites: fewest objects per scene; by default 2 for sprites, as many as --objects for shapes."""
     size: int | None = None
     """Shapes, tetrominoes, sprites: height and width of a scene; by default 20, 35, 64."""
-    variant: Literal["colour", "one-colour", "texture"] = "colour"
-    """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""
-    depth: Literal["up-left", "random"] = "up-left"
-    """TextureMNIST2: the digit on top; up-left: always the up-left one (the paper's data); random: either."""
+    variant: Literal["colour", "one-colour", "texture"] | None = None
+    """Sprites: a colour for each object (the default), one for all objects of a scene, or a grey texture for each."""
+    depth: Literal["up-left", "random"] | None = None
+    """TextureMNIST2: the digit on top; up-left: always the up-left one (the default, the paper's data); random:
+    either."""
+    digit_pool: Literal["split", "shared"] | None = None
+    """TextureMNIST: split: training and validation have digits of their own (the default); shared: both draw from one
+    pool of 60,000 (the paper's data)."""
     overwrite: bool = False
     """Replace the file if it exists."""
 

@@ -98,7 +98,8 @@ def train(options: Train) -> None:
     if run.metrics:
         seeds = options.config.seed_list
         show(run.metrics, f"{options.source}: {len(seeds)} seed(s), validation", seeds=seeds)
-    print(f"models are in {options.out}")
+    if is_first_process():
+        print(f"models are in {options.out}")
 
 
 def is_first_process() -> bool:

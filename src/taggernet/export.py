@@ -101,7 +101,9 @@ def export(
     files = tuple(whole.with_name(whole.stem + end) for end in (".onnx", ".step.onnx", ".start.onnx")[: 2 + informed])
     for existing in files:
         if existing.exists() and not overwrite:
-            raise FileExistsError(f"{existing} exists already: choose another name, or pass overwrite=True")
+            raise FileExistsError(
+                f"{existing} exists already: choose another name, or pass overwrite=True (--overwrite)"
+            )
     make_folder(whole.parent)
     onnx = _onnx()
     one = _traced_step(model)

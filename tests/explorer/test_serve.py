@@ -44,6 +44,16 @@ def test_files_come_with_their_kind_and_the_policy(path: str, kind: str, served:
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
+def test_a_download_that_is_broken_off_is_no_error(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    handle = served.server.handle_error
+    for error, said in ((BrokenPipeError(), False), (ConnectionResetError(), False), (RuntimeError("odd"), True)):
+        try:
+            raise error
+        except Exception:
+            handle(None, ("127.0.0.1", 1))  # type: ignore[arg-type]
+        assert ("Traceback" in capsys.readouterr().err) == said
+
+
 def test_the_policy_names_no_other_host() -> None:
     assert "http" not in POLICY
     assert "*" not in POLICY

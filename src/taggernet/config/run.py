@@ -33,7 +33,7 @@ class DataConfig:
     """Shapes, sprites: fewest objects per scene, whose number is then random; 0: every scene has ``objects``."""
     size: int = 20
     """Shapes, tetrominoes, sprites: height and width of a scene."""
-    style: str = "paper"
+    style: Literal["paper", "small"] = "paper"
     """Shapes: 'paper' for its three shapes, 'small' for the small preset's."""
     variant: Literal["colour", "one-colour", "texture"] = "colour"
     """Sprites: a colour for each object, one for all objects of a scene, or a grey texture for each."""

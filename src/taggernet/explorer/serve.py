@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import mimetypes
 import socket
+import sys
 import threading
 import webbrowser
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from posixpath import normpath
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from taggernet.explorer.bundle import Bundle
@@ -62,6 +64,11 @@ def listen(host: str, port: int | None, files: Bundle) -> ThreadingHTTPServer:
         daemon_threads = True
         allow_reuse_port = False
         address_family = socket.getaddrinfo(host, None)[0][0]
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A browser that breaks off a download, as by reloading the page, is no error."""
+            if not isinstance(sys.exception(), ConnectionError):
+                super().handle_error(request, client_address)
 
     problem: OSError | None = None
     for number in range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else [port]:

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -50,7 +51,8 @@ def world(device_type: str) -> Iterator[World]:
 
         store, rank, size = next(iter(rendezvous("env://")))
         ours = dist.PrefixStore(meeting(store, rank, size), store)  # type: ignore[attr-defined]
-        dist.init_process_group("nccl" if device_type == "cuda" else "gloo", store=ours, rank=rank, world_size=size)
+        backend, patience = "nccl" if device_type == "cuda" else "gloo", timedelta(seconds=LONGEST_WAIT)
+        dist.init_process_group(backend, store=ours, rank=rank, world_size=size, timeout=patience)
     try:
         yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
     finally:
