@@ -204,6 +204,8 @@ class Probes:
             name=f"texture-mnist-{self.digits}", depth=self.depth, train=count, valid=min(count, 10_000),
             digits="fixture" if self.quick else "mnist",
         )  # fmt: skip
+        if self.out is not None:
+            make_folder(self.out.parent)
         device = pick_device(self.device)
         model = Tagger.from_pretrained(self.model, device)
         train, valid = load_split(data, "train"), load_split(data, "valid")
@@ -223,5 +225,4 @@ class Probes:
             )
             print(f"{100 * float(np.mean(found)):5.1f} %  read from perfect masks{each}")
         if self.out is not None:
-            make_folder(self.out.parent)
             write_json(self.out, record)

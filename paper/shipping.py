@@ -33,10 +33,10 @@ VERSIONS = ("taggernet", "commit", "python", "torch", "numpy")
 
 @dataclass(frozen=True)
 class Ship:
-    """Store a trained model in half precision with a card: recipe, data, test metrics, date, versions."""
+    """Store a trained model in 16 or 8 bits with a card: recipe, data, test metrics, date, versions."""
 
     run: Path
-    """Folder of one seed (runs/NAME/seed-3), or of a run, whose first seed is taken."""
+    """Folder of one seed (runs/NAME/seed-3), or of a run, of which the seed that is best on validation is taken."""
     name: str
     """The name for Tagger.from_pretrained."""
     record: Path | None = None

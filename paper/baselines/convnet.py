@@ -8,7 +8,7 @@
 As the Tagger paper says: no dropout, BatchNorm after each layer, and a fully connected layer where Model C averages
 over all places.
 
-Departures: the paper does not say whether the softmax layer is normalised; here it is (nets/classifiers.py). Padding is
+Departures: the paper does not say whether the softmax layer is normalised; here it is (classifiers.py). Padding is
 what makes Model C's own 32 x 32 end at the stated 6 x 6: one ring everywhere but in the fifth convolution. Images of
 28 x 28 end at 5 x 5. Images have their channels last, and stacked seeds are convolved one after the other, as in
 taggernet/nets/conv.py: the libraries behind torch have slow kernels for groups of this many channels.

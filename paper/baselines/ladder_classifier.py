@@ -17,7 +17,7 @@ Labelled rows, unlabelled rows on the noisy path and unlabelled rows on the clea
 statistics of their own; they share each level's product. Labelled rows have no denoising cost of their own: they are
 among the unlabelled ones.
 
-Departures from Rasmus et al.: predictions use the exact moments over all training scenes (nets/classifiers.py), where
+Departures from Rasmus et al.: predictions use the exact moments over all training scenes (classifiers.py), where
 the public code averages those of labelled batches; two digits share the target.
 """
 

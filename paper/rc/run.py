@@ -1,6 +1,6 @@
 """The RC row of Table 1b: train on Shapes, group its test split, and write what came out.
 
-    python -m paper.rc --out results/table1/rc.json
+    python -m paper rc --out results/table1/rc.json
 
 # K groups · T iterations · n scenes
 """

@@ -16,7 +16,7 @@ class Demo:
     """Group held-out scenes with a shipped model: prints cost, AMI and error per iteration, and draws a figure."""
 
     name: Annotated[str, tyro.conf.Positional] = "shapes"
-    """A shipped model, shapes or texture-mnist-2; or small, which is trained first, in about a minute."""
+    """A shipped model, shapes, sprites or texture-mnist-2; or small, which is trained first, in about a minute."""
     out: Path = Path("demo")
     """Folder for the figure."""
     scenes: int | None = None

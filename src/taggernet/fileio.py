@@ -61,14 +61,14 @@ def write_json(path: Path, content: Any) -> None:
     write_durably(path, lambda temporary: temporary.write_text(json.dumps(content, indent=2) + "\n", "utf-8"))
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
     def write(temporary: Path) -> None:
         temporary.touch()
         mode = temporary.stat().st_mode  # safetensors makes files that only their owner can read
         try:
-            save_file(ready, temporary, metadata or {"format": "pt"})
+            save_file(ready, temporary, {"format": "pt"})
             os.chmod(temporary, stat.S_IMODE(mode))
         except SafetensorError as error:  # which is what it makes of a full disk too
             code = re.search(r"os error (\d+)", str(error))

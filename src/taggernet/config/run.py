@@ -166,8 +166,8 @@ class Config:
     class_cost: float = 0.0
     """Weight of the classification cost, taken after the last iteration."""
     class_pass: Literal["shared", "own"] = "shared"
-    """Where every scene has a label: shared: one pass for both costs; own: other scenes in a pass of their own for the
-    classification cost, as where few have one (the paper's public code)."""
+    """Where every scene has a label: shared: one batch for both costs; own: a second batch for the classification cost,
+    as with few labels (the paper's public code)."""
     class_dropout: float = 0.0
     """Dropout rate on the way up to the classes, in the last iteration of the classification pass; 0: none (the
     paper)."""

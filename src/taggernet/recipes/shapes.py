@@ -44,7 +44,7 @@ def shapes_wide() -> Config:
 
 
 def shapes_best() -> Config:
-    """The same with half the width, which groups best; one of these is shipped with the package."""
+    """The same with half the width, which groups best."""
     base = shapes_wide()
     return replace(base, recipe="shapes-best", model=replace(base.model, widths=(1000, 500, 250)))
 
