@@ -16,13 +16,13 @@ class Demo:
     """Group held-out scenes with a shipped model: prints cost, AMI and error per iteration, and draws a figure."""
 
     name: Annotated[str, tyro.conf.Positional] = "shapes"
-    """A shipped model, shapes, sprites or texture-mnist-2; or small, which is trained first, in about a minute."""
+    """A shipped model, shapes, sprites or texture-mnist-2; or small, which is trained first, in half a minute."""
     out: Path = Path("demo")
     """Folder for the figure."""
     scenes: int | None = None
     """How many scenes to group; by default 200, or 40 large images."""
     updates: int | None = None
-    """small: updates to train for, 1,500 by default; about 25 updates a second on one core."""
+    """small: updates to train for, 1,500 by default; about 75 a second on one core."""
     seed: int | None = None
     """small: seed of the model, 0 by default."""
 
