@@ -5,7 +5,6 @@ Seconds are those of updates; data, compiling, evaluation and start-up are left 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from paper.quick import sized_config
 from paper.records import Record, config_record, evaluate_run
 from paper.slot_attention.run import between_looks, quick_slots, run_slot_attention
 from taggernet.fileio import make_folder, read_json, write_json
+from taggernet.pretrained import evaluations
 from taggernet.recipes import recipe
 from taggernet.training.datasets import load_split
 from taggernet.training.log import environment
@@ -47,11 +47,10 @@ def tagger_curve(data: str, quick: bool, device: str) -> Record:
     config = replace(config, runtime=replace(config.runtime, evaluate_every=every, checkpoint_every=0))
     with tempfile.TemporaryDirectory() as folder:
         run = train_to_end(config, folder)
-        lines = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+        found = evaluations(Path(folder))
     curve = [
-        {"step": line["step"], "seconds": line["seconds_trained"], "ami": line["valid"]["ami"][0][-1]}
-        for line in lines
-        if "valid" in line
+        {"step": record["step"], "seconds": record["seconds_trained"], "ami": record["valid"]["ami"][0][-1]}
+        for record in found
     ]
     test = evaluate_run(run, load_split(config.data, "test")).metrics()["ami"][0][-1]
     return {"config": config_record(config), "environment": environment(), "test": test, "curve": curve}

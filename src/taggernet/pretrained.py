@@ -96,15 +96,25 @@ def _best(run: Path, seeds: list[int]) -> int:
 
 def _validation(run: Path, seeds: list[int]) -> dict[str, Any]:
     """The last metrics on validation that the run recorded before it saved its models: name -> (S, T)."""
-    path, updates = run / "metrics.jsonl", read_card(run / f"seed-{seeds[0]}").get("updates")
+    updates = read_card(run / f"seed-{seeds[0]}").get("updates")
     found: dict[str, Any] = {}
+    for record in evaluations(run):
+        if updates is None or record["step"] <= updates:
+            found = record["valid"]
+            if "grouping" in record:
+                found = found | {"agreement": [[of_seed] for of_seed in record["grouping"]["agreement"]]}
+    return found
+
+
+def evaluations(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run that hold metrics on validation, in order."""
+    path = folder / "metrics.jsonl"
+    found = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
             continue  # a line that a killed run did not finish
-        if "valid" in record and (updates is None or record["step"] <= updates):
-            found = record["valid"]
-            if "grouping" in record:
-                found = found | {"agreement": [[of_seed] for of_seed in record["grouping"]["agreement"]]}
+        if "valid" in record:
+            found.append(record)
     return found

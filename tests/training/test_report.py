@@ -22,10 +22,11 @@ from taggernet import config_for
 from taggernet.cli import main
 from taggernet.data import Scenes
 from taggernet.grouping_report import grouping_report
+from taggernet.pretrained import evaluations
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.datasets import load_split
-from taggernet.training.report import evaluations, write_report
+from taggernet.training.report import write_report
 
 
 @pytest.fixture(scope="module")

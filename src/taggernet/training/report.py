@@ -24,15 +24,15 @@ from taggernet.evaluation import stack_weights
 from taggernet.fileio import write_durably
 from taggernet.grouping_report import GroupingReport, grouping_report
 from taggernet.model_io import read_card
-from taggernet.pretrained import locate
+from taggernet.pretrained import evaluations, locate
 from taggernet.tag import Grouping
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY, load_split
-from taggernet.training.run_dir import models_of, read_config
+from taggernet.training.run_dir import TUNING, models_of, read_config
 from taggernet.viz.report_html import ReportContent, report_html
 from taggernet.viz.scene_html import picture_kind, scenes_html
 
-REPORT, TUNING = "report.html", "tuning.json"
+REPORT = "report.html"
 SHOWN, GROUPED = 6, 100
 """Held-out scenes that are drawn, and those whose random starts are compared."""
 
@@ -96,20 +96,6 @@ def _content(folder: Path, config: Config, best: Path, scenes: Scenes) -> Report
         tuning=_tuning(folder),
         footer=f"Written by taggernet {__version__}. This file is complete: it loads nothing from anywhere.",
     )
-
-
-def evaluations(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run that hold metrics on validation, in order."""
-    path = folder / "metrics.jsonl"
-    found = []
-    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue  # a line that a killed run did not finish
-        if "valid" in record:
-            found.append(record)
-    return found
 
 
 def _group(model: Tagger, config: Config, scenes: Scenes) -> Grouping:

@@ -24,7 +24,7 @@ from taggernet.training.log import environment
 from taggernet.training.time_spent import TRAINING
 
 LOCK = ".lock"
-TIMING = "timing.json"
+TIMING, TUNING = "timing.json", "tuning.json"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.auto_config import ScaleBy, choices, config_for
 from taggernet.training.distributed import pick_device, world_size
+from taggernet.training.run_dir import TUNING
 from taggernet.training.stopping import duration
 from taggernet.training.trials import JUDGED, Trial, train_stacks
 
@@ -47,7 +48,6 @@ MARGIN = 0.15
 TIED = 0.2
 """How much more what a score lacks of 1 counts with masks that start from the scene: they are tied to their start, and
 so more alike anyway."""
-FILE = "tuning.json"
 OF_MODEL = ("noise", "norm", "widths", "masks", "start", "tie")
 """Fields of the model in which candidates differ, beside K."""
 OF_SIZE = ("widths", "lr")
@@ -108,12 +108,12 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
     Unchanged for a run that was begun without, and where tuning does not pay: in a training that is short beside it,
     with one group, with few validation scenes, from trained weights, or in a job of several processes.
     """
-    known, short = (folder / FILE).is_file(), config.optimiser.updates < 5 * UPDATES
+    known, short = (folder / TUNING).is_file(), config.optimiser.updates < 5 * UPDATES
     if (short or config.test_groups < 2 or config.start_from or world_size() > 1) and not known:
         return config
     default = config_for(config.data.name, config.model.kind, config.data.channels_axis, scale_by)
     if known:
-        return _chosen_before(folder / FILE, config, default)
+        return _chosen_before(folder / TUNING, config, default)
     if (folder / "config.json").exists() or min(config.data.valid, default.data.valid) < FEWEST:
         return config
     count = len(candidates(config, default))
@@ -121,7 +121,7 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
     begin = time.monotonic()
     trials = tune(config, default=default, updates=UPDATES)
     write_trials(folder, trials)
-    found = f"score {trials[0].score:.2f}, after {duration(time.monotonic() - begin)}, see {folder / FILE}"
+    found = f"score {trials[0].score:.2f}, after {duration(time.monotonic() - begin)}, see {folder / TUNING}"
     print(f"chosen: {choices(trials[0].config)} ({found})", flush=True)
     return trials[0].config
 
@@ -179,7 +179,7 @@ def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
         for best in trials[:1]
         for trial in trials
     ]
-    write_json(folder / FILE, rows)
+    write_json(folder / TUNING, rows)
 
 
 def _chosen_before(path: Path, config: Config, default: Config) -> Config:
