@@ -10,7 +10,8 @@ import torch
 from commands import TOY, status
 
 import taggernet
-from taggernet.cli import main
+from taggernet.cli import _parse, main
+from taggernet.cli_train import train_options
 from taggernet.fileio import read_json
 from taggernet.recipes import RECIPES
 
@@ -88,3 +89,38 @@ def test_help_of_train_shows_the_defaults_of_the_recipe_or_the_file(
     ):
         help_text = shown.split(f" {option} ")[1].split(" --")[0]
         assert f"(default: {default})" in help_text, option
+
+
+@pytest.mark.parametrize(
+    ("words", "training", "use"),
+    [
+        ("--groups 6", (6, 3), (6, 5)),
+        ("--groups 6 --test-groups 5", (6, 3), (5, 5)),
+        ("--groups=6 --test-groups=5", (6, 3), (5, 5)),
+        ("--iterations 7", (4, 7), (4, 7)),
+        ("--iterations 4", (4, 4), (4, 5)),
+        ("--iterations 7 --test-iterations 2", (4, 7), (4, 2)),
+        ("", (4, 3), (4, 5)),
+    ],
+)
+def test_k_and_t_of_training_hold_in_use_too(
+    words: str, training: tuple[int, int], use: tuple[int, int], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "mine.npy", np.random.default_rng(0).normal(size=(60, 9)))
+    config = train_options(str(tmp_path / "mine.npy"), words.split(), _parse).config
+    assert (config.groups, config.iterations) == training
+    assert (config.test_groups, config.test_iterations) == use
+
+
+def test_a_name_that_is_nearly_a_file_or_is_a_folder_gets_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("mine.npy", np.zeros((3, 3)))
+    Path("runs").mkdir()
+    for name, hint in (("mine", "did you mean mine.npy?"), ("runs", "to resume a run, repeat its command")):
+        assert status(["train", name]) == 2
+        assert hint in capsys.readouterr().err
+    assert status(["train", "small", "--out", ""]) == 2
+    assert "--out was given an empty value" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.npy", "runs"]

@@ -165,6 +165,14 @@ def test_parts_of_other_work_are_replaced_on_request(model: Path, tmp_path: Path
     same(read(out), expected(model, arrays["x"]))
 
 
+def test_the_file_to_group_is_not_replaced(model: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "x.npz", sensors(20))
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match=r"x\.npz is the file to group, which would be lost"):
+        group_file(model, file, tmp_path / "." / "x.npz", overwrite=True, progress=False)
+    assert file.read_bytes() == before
+
+
 def test_parts_of_a_model_of_other_units_are_other_work(model: Path, tmp_path: Path) -> None:
     """Its weights are the same: the configuration counts too."""
     file, parts = write(tmp_path / "x.npz", sensors(55)), tmp_path / "parts"

@@ -58,6 +58,9 @@ def _dispatch(args: list[str]) -> None:
         )
     if command not in (*COMMANDS, "-h", "--help"):
         raise ValueError(f"there is no command {command!r}: choose one of {', '.join(COMMANDS)}")
+    for option, value in zip(args, [*args[1:], "none"], strict=False):
+        if option.startswith("--") and (not value or option.endswith("=")):
+            raise ValueError(f"{option.rstrip('=')} was given an empty value: give one, or leave the option out")
     if command == "train" and (not rest or rest[0] in ("-h", "--help")):
         return list_recipes()
     options = train_options(rest[0], rest[1:], _parse) if command == "train" else _parse(args or ["--help"])

@@ -31,16 +31,34 @@ def train_options(source: str, args: list[str], parse_words: Parse) -> Train:
     def parse(config: Config) -> Train:
         words, out = ["train", source, *args], Path("runs") / Path(source).stem
         options = parse_words(words, Train(source, out, config))
-        if not options.finetune:
-            return options
-        return parse_words(words, Train(source, options.out, _finetuned(options, config)))
+        if options.finetune:
+            config = _finetuned(options, config)
+            options = parse_words(words, Train(source, options.out, config))
+        return replace(options, config=_tested_alike(options.config, config, args))
 
     if source not in RECIPES and _is_file_name(source):
         return _options_for_file(source, parse)
+    if source not in RECIPES and Path(source).is_dir():
+        raise ValueError(
+            f"{source} is a folder, but a recipe or a file of your own is expected: to resume a run, repeat its command"
+        )
+    meant = [source + ending for ending in (".npz", ".npy", ".h5") if Path(source + ending).is_file()]
+    if source not in RECIPES and meant:
+        raise ValueError(f"there is no recipe and no file {source!r}: did you mean {meant[0]}?")
     options = parse(recipe(source))
     if options.scale_by is not None:
         raise ValueError(f"--scale-by is for a file of your own; the recipe {source} has units of its own")
     return options
+
+
+def _tested_alike(config: Config, default: Config, args: list[str]) -> Config:
+    """K as it was given for training holds in use too, and there are no fewer iterations, unless these were given."""
+    given = {word.partition("=")[0] for word in args}
+    if config.groups != default.groups and "--test-groups" not in given:
+        config = replace(config, test_groups=config.groups)
+    if config.iterations != default.iterations and "--test-iterations" not in given:
+        config = replace(config, test_iterations=max(config.iterations, config.test_iterations))
+    return config
 
 
 def _finetuned(options: Train, config: Config) -> Config:

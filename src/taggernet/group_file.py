@@ -87,6 +87,8 @@ def group_file(
     target = Path(out)
     if target.suffix.lower() not in ENDINGS:
         raise ValueError(f"{target} has the ending {target.suffix!r}, expected .npz or .h5: choose one of them")
+    if target.exists() and Path(data).exists() and os.path.samefile(target, data):
+        raise ValueError(f"{target} is the file to group, which would be lost: choose another name for --out")
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists: choose another name for --out, or add --overwrite")
     check_count("batch_size", batch_size, low=1, high=10**6)

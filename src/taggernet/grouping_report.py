@@ -115,6 +115,13 @@ class GroupingReport:
         return "each start gives other groups; train longer (more --updates), or try other --groups or more --noise"
 
 
+def beside_truth(metrics: dict[str, list[list[float]]]) -> str:
+    """What the true groups of held-out scenes say, where they are known; a mean over the seeds."""
+    if "ami" not in metrics:
+        return ""
+    return f"AMI with the true groups of held-out scenes: {fmean(of_seed[-1] for of_seed in metrics['ami']):.2f}"
+
+
 class _Last(nn.Module):
     """The largest mask of each element after the last iteration, and whose it is; takes stacked weights."""
 

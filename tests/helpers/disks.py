@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from crashes import same_outcome
+from faulty import settled
 from toys import quiet, toy
 
 from taggernet.training import train
@@ -34,7 +35,7 @@ def interrupted(run: Path, fault: Fault, words: str) -> None:
     """Train into a folder that fails after update 7; the checkpoint after update 5 must outlive it."""
     advance, told = Update.advance, ""
     try:
-        with fault_at(7, fault(run)):
+        with fault_at(7, run, fault(run)):
             train(CONFIG, run)
     except OSError as problem:
         told = str(problem)
@@ -50,13 +51,14 @@ def interrupted(run: Path, fault: Fault, words: str) -> None:
 
 
 @contextmanager
-def fault_at(step: int, fault: AbstractContextManager[None]) -> Iterator[None]:
+def fault_at(step: int, run: Path, fault: AbstractContextManager[None]) -> Iterator[None]:
     """The fault begins after so many updates and ends with the run."""
     advance, begun = Update.advance, []
 
     def advance_and_fail(self: Update, count: int) -> torch.Tensor:
         costs = advance(self, count)
         if self.state.step >= step and not begun:
+            settled(run)
             begun.append(fault.__enter__())
         return costs
 

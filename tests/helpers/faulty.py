@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,14 @@ def after(step: int, action: Callable[[], object], monkeypatch: pytest.MonkeyPat
         return costs
 
     monkeypatch.setattr(Update, "advance", advance_and_act)
+
+
+def settled(run: Path) -> Path:
+    """The run, once the thread that writes its checkpoint is done."""
+    for thread in threading.enumerate():
+        if thread.name == "taggernet checkpoint":
+            thread.join()
+    return run
 
 
 def assert_kept(run: Path, step: int) -> None:

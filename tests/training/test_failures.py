@@ -16,7 +16,7 @@ from typing import Any
 import faulty
 import pytest
 import torch
-from faulty import CONFIG, ENVIRONMENT, OPTIONS, after, assert_goes_on, assert_kept, command
+from faulty import CONFIG, ENVIRONMENT, OPTIONS, after, assert_goes_on, assert_kept, command, settled
 from safetensors import SafetensorError
 
 from taggernet.cli import main
@@ -87,7 +87,7 @@ def test_a_folder_deleted_under_the_run(go: Any, tmp_path: Path, monkeypatch: py
     run = tmp_path / "run"
     train(replace(CONFIG, optimiser=replace(CONFIG.optimiser, updates=1)), tmp_path / "other")
     others = sorted(path.name for path in (tmp_path / "other").rglob("*"))
-    after(7, lambda: go(run), monkeypatch)
+    after(7, lambda: go(settled(run)), monkeypatch)
     with pytest.raises(OSError, match=f"a record could not be written to {run} .*deleted.*or replaced while") as caught:
         train(CONFIG, run)
     if not run.exists():
@@ -102,7 +102,7 @@ def test_a_folder_deleted_under_the_run(go: Any, tmp_path: Path, monkeypatch: py
 def test_a_folder_moved_under_the_run(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, moved = tmp_path / "run", tmp_path / "moved"
     with monkeypatch.context() as patch:
-        after(7, lambda: run.rename(moved), patch)
+        after(7, lambda: settled(run).rename(moved), patch)
         with pytest.raises(OSError, match="the folder was deleted, moved or replaced while the run was using it"):
             train(CONFIG, run)
     assert not run.exists()
@@ -114,7 +114,7 @@ def test_checkpoints_deleted_under_the_run_are_written_again(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        after(7, lambda: shutil.rmtree(tmp_path / "checkpoints"), patch)
+        after(7, lambda: shutil.rmtree(settled(tmp_path) / "checkpoints"), patch)
         train(CONFIG, tmp_path)
     assert_goes_on(tmp_path, whole)
 

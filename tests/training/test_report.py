@@ -26,7 +26,7 @@ from taggernet.pretrained import evaluations
 from taggernet.tagger import Tagger
 from taggernet.training import train
 from taggernet.training.datasets import load_split
-from taggernet.training.report import write_report
+from taggernet.training.report import _comparable, write_report
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,24 @@ def test_one_cut_for_all_scenes_is_what_the_parts_of_the_data_say(run: Path, tmp
                 record["grouping"] = {name: [0.9] * 2 for name in record["grouping"]} | {"used": [2.0] * 2}
         (folder / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
         assert words in Page(write_report(folder).read_text("utf-8")).text
+
+
+def test_elements_with_units_of_their_own_are_drawn_in_one_scale(tmp_path: Path) -> None:
+    """Raw, the second column would be a flat line beside the first."""
+    random = np.random.default_rng(0)
+    scales = np.array([1000.0, 0.001, 1.0])
+    table = write(tmp_path / "table.npz", {"x": random.normal(size=(60, 3)) * scales + 5 * scales})
+    config = config_for(table)
+    train(short(replace(config, model=replace(config.model, widths=(8, 4))), updates=2), tmp_path / "run")
+    page = Page((tmp_path / "run" / "report.html").read_text("utf-8"))
+    assert "each element by itself" in page.text
+    heights = [float(bar["height"]) for bar in page.all("rect")]
+    model, scenes = Tagger.load(tmp_path / "run" / "seed-0"), load_split(config.data, "valid")
+    drawn, grouping = _comparable(model, scenes, model.group(scenes.x))
+    np.testing.assert_allclose(drawn.x, (scenes.x - model.config.offsets) / model.config.scales, rtol=1e-4)
+    assert np.abs(drawn.x).max() < 6
+    assert np.abs(np.asarray(grouping.reconstructions)).max() < 100
+    assert max(heights) < 100
 
 
 def test_what_was_tuned_is_shown(run: Path) -> None:

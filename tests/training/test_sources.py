@@ -97,5 +97,5 @@ def test_a_batch_that_does_not_divide_is_refused() -> None:
 
 
 def test_too_few_scenes_for_a_batch_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"4 scenes, fewer than a batch of 5: lower optimiser\.batch"):
+    with pytest.raises(ValueError, match=r"4 scenes, fewer than a batch of 5: make batch smaller"):
         FixedSource(numbered(4), Key.of([0]), Part.of(5))

@@ -136,6 +136,20 @@ def test_the_command_tunes_once_and_resumes(
     assert "is not what tuning wrote" in capsys.readouterr().err
 
 
+def test_an_interruption_says_that_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "UPDATES", 2)
+    monkeypatch.setattr(tune, "FEWEST", 2)
+    monkeypatch.setattr(tune, "tune", interrupted)
+    words = ["train", str(write(tmp_path / "my.npz", sensors())), "--out", str(tmp_path / "run")]
+    assert main([*words, "--updates", "10", "--device", "cpu"]) == 130
+    assert "stopped while tuning, of which nothing is kept: repeat the command" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("more", [["--no-tune"], ["--groups", "1", "--test-groups", "1"], ["--updates", "9"]])
 def test_no_tuning_where_it_was_not_wanted_or_does_not_pay(
     more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,6 +91,28 @@ def test_the_time_is_estimated_once_without_the_first_stretch(monkeypatch: pytes
     monkeypatch.setattr(loop, "announce", said.append)
     loop.run_updates()
     assert said == [pytest.approx(80 * 0.08)]
+
+
+@pytest.mark.usefixtures("without_typecheck")
+def test_rate_and_time_left_are_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first stretch compiles for 100 s; every update takes 0.08 s."""
+    update = Counting(device="cpu")
+    loop = Watched(update, 100, progress=True)
+    advance, shown = update.advance, []
+
+    def compile_first(count: int) -> Tensor:
+        update.compiling = 100.0
+        return advance(count)
+
+    monkeypatch.setattr(update, "advance", compile_first)
+    monkeypatch.setattr(update_loop.time, "monotonic", lambda: (100 + 0.08 * loop.step) if loop.step else 0.0)
+    monkeypatch.setattr(
+        update_loop, "progress_bar", lambda *_: nullcontext(lambda step, **values: shown.append((step, values)))
+    )
+    loop.run_updates()
+    assert {values["rate"] for _, values in shown if "rate" in values} == {"12.5/s"}
+    assert shown[0][0] == 5
+    assert shown[0][1]["left"] == "0:00:08"
 
 
 @pytest.mark.usefixtures("without_typecheck")

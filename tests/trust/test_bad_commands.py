@@ -100,7 +100,7 @@ MISTAKES = {
     "data texture-mnist-1 --out x.npz --n -3": "n=-3 is out of range: give an integer of at least 1",
     # options that do not fit together, or the data
     "train small --out out --objects 99": "only about 6 of them are visible on 12 x 12",
-    "train small --out out --style odd": "style='odd' is not known: choose one of 'paper', 'small'",
+    "train small --out out --style odd": "invalid choice 'odd' for argument '--style'",
     "train small --out out --name shapez": "shapez does not exist: check the path",
     "train small --out out --name nowhere.npz --mode fixed": "nowhere.npz does not exist: check the path",
     "train small --out out --device toaster": "device 'toaster' is not known",
@@ -160,11 +160,13 @@ def test_a_wrong_command_is_two_lines_and_status_2(
     assert not (here / mischief.MARK).exists()
 
 
-def test_figures_are_shown_though_their_file_cannot_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_cannot_be_written_is_found_before_the_work(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert status("evaluate run --json a-file/figures.json") == 2
     shown = capsys.readouterr()
-    assert "ami" in shown.out
-    assert "a-file/figures.json cannot be written (Not a directory)" in shown.err
+    assert "ami" not in shown.out
+    assert "a-file cannot be written (File exists)" in shown.err
     assert len(shown.err.splitlines()) == 1
 
 

@@ -50,6 +50,13 @@ def test_it_says_what_it_was_given() -> None:
     assert page.all("div", "formed")
 
 
+def test_the_truth_stands_in_the_verdict_where_it_is_known() -> None:
+    known = [of | {"ami": [[0.1, 0.2], [0.1, 0.4]]} for of in CONTENT.history]
+    page = Page(report_html(replace(CONTENT, history=known)))
+    assert "AMI with the true groups of held-out scenes: 0.30" in page.text
+    assert "AMI" not in Page(report_html(CONTENT)).text
+
+
 def test_advice_stands_in_the_verdict() -> None:
     page = Page(report_html(replace(CONTENT, verdict=UNDECIDED, seeds=[5], agreements=[], by_iteration=[])))
     assert "No groups formed" in page.text

@@ -131,7 +131,7 @@ class RuntimeConfig:
     resident: int = 2_048
     """Your own data stay on disk and are streamed if they need more MiB of device memory than this."""
     progress: bool = True
-    """Show a progress bar."""
+    """Say on the terminal how training goes: a progress bar, times, and whether groups formed."""
     tensorboard: bool = True
     """Also write TensorBoard logs."""
 

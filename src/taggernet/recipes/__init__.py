@@ -78,7 +78,7 @@ def summary(name: str) -> str:
 def recipe(name: str) -> Config:
     """The configuration of a recipe by its name."""
     if name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(name, RECIPES, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RECIPES)}"
         raise ValueError(f"there is no recipe {name!r}: {hint}")
     return RECIPES[name]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ def interruptions() -> Iterator[threading.Event]:
         if stopped.is_set():
             raise KeyboardInterrupt
         stopped.set()
+        os.write(2, b"\nstopping as soon as what is under way is done and saved; Ctrl-C again stops at once\n")
 
     previous: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

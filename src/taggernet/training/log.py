@@ -191,13 +191,13 @@ class Lines:
         if 10 * step // self.total == 10 * self.shown // self.total and now - self.last < EVERY:
             return
         self.shown, self.last = step, now
-        left = (now - self.begin) * (self.total - step) / max(1, step - self.first)
-        metric = f", {self.metric} {self.values['metric']}" if "metric" in self.values else ""
-        self.console.print(
-            f"update {step:,} of {self.total:,}: loss {self.values.get('loss', '-')}{metric}, "
-            f"{self.values.get('rate', '-')}, {timedelta(seconds=round(left))} left",
-            soft_wrap=True, markup=False, highlight=False,
-        )  # fmt: skip
+        seconds = (now - self.begin) * (self.total - step) / max(1, step - self.first)
+        parts = [f"loss {self.values.get('loss', '-')}"]
+        parts += [f"{self.metric} {self.values['metric']}"] if "metric" in self.values else []
+        parts += [self.values["rate"]] if "rate" in self.values else []
+        parts.append(f"{self.values.get('left') or timedelta(seconds=round(seconds))} left")
+        words = f"update {step:,} of {self.total:,}: {', '.join(parts)}"
+        self.console.print(words, soft_wrap=True, markup=False, highlight=False)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from taggernet.config.run import Config, differing_fields, from_json
 from taggernet.data import Scenes
 from taggernet.errors import OutOfMemory, is_out_of_memory
 from taggernet.evaluation import Metrics, evaluate_weights
-from taggernet.grouping_report import GroupingReport, grouping_report
+from taggernet.grouping_report import GroupingReport, beside_truth, grouping_report
 from taggernet.tagger import Tagger
 from taggernet.training import checkpoint, datasets, run_dir
 from taggernet.training.adam import TrainState
@@ -291,7 +291,8 @@ class _Training(UpdateLoop):
             return
         if not self.console.quiet:
             report = self.report or self._grouping_report()
-            self.console.print(str(report), soft_wrap=True, markup=False, highlight=False)
+            for line in filter(None, (str(report), beside_truth(self.metrics))):
+                self.console.print(line, soft_wrap=True, markup=False, highlight=False)
         if self.path is not None:
             with self._writing("the report"):
                 written = write_report(self.path, self.valid)

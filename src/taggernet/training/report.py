@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from taggernet._version import __version__
 from taggernet.config.run import Config
@@ -26,6 +27,7 @@ from taggernet.grouping_report import GroupingReport, grouping_report
 from taggernet.model_io import read_card
 from taggernet.pretrained import evaluations, locate
 from taggernet.tag import Grouping
+from taggernet.tag.units import SAME_UNITS
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import BUILT_IN, IN_MEMORY, load_split
 from taggernet.training.run_dir import TUNING, models_of, read_config
@@ -90,7 +92,7 @@ def _content(folder: Path, config: Config, best: Path, scenes: Scenes) -> Report
         history=[record["valid"] for record in records],
         agreements=[of_record["agreement"] for of_record in grouped],
         by_iteration=_by_iteration(model, config, scenes) if model.groups > 1 and len(scenes) else [],
-        scenes="" if grouping is None else scenes_html(scenes, grouping, SHOWN),
+        scenes="" if grouping is None else scenes_html(*_comparable(model, scenes, grouping), SHOWN),
         settings=_settings(config, model, done),
         commands=_commands(folder, config, scenes, done),
         tuning=_tuning(folder),
@@ -102,6 +104,14 @@ def _group(model: Tagger, config: Config, scenes: Scenes) -> Grouping:
     """The scenes grouped, with their channels last."""
     x = np.moveaxis(scenes.x, -1, 1) if model.config.channels_first else scenes.x
     return replace(model.group(x, batch_size=config.evaluation_batch), channels_first=False)
+
+
+def _comparable(model: Tagger, scenes: Scenes, grouping: Grouping) -> tuple[Scenes, Grouping]:
+    """Elements with units of their own are drawn in the model's, in which one scale fits all."""
+    if not model.config.offsets:
+        return scenes, grouping
+    x = model.units.to_model(torch.from_numpy(scenes.x).reshape(len(scenes), -1)).cpu().numpy()
+    return replace(scenes, x=x.reshape(scenes.x.shape)), replace(grouping, units=SAME_UNITS)
 
 
 def _verdict(folder: Path, config: Config, scenes: Scenes) -> GroupingReport | None:
@@ -151,6 +161,7 @@ def _settings(config: Config, model: Tagger, done: int) -> dict[str, str]:
     m, adam = config.model, config.optimiser
     early = "" if done >= adam.updates else f" of {adam.updates:,}: it stopped early, as nothing got better"
     units = "as they are" if (m.offset, m.scale) == (0, 1) else f"(x - {m.offset:g}) / {m.scale:g}"
+    units = "each element by itself, (x - offset) / scale; also in the pictures above" if m.offsets else units
     noise = f"each bit flips with {m.noise:g}" if m.kind != "real" else f"standard deviation {m.noise:g}"
     found = {
         "groups and iterations": f"K={config.groups}, T={config.iterations} in training; "
@@ -183,7 +194,7 @@ def _commands(folder: Path, config: Config, scenes: Scenes, done: int) -> list[t
     found = [("Group more scenes with this model:", f"taggernet group {run} more.npz --out groups.npz")]
     if scenes.groups is not None or config.model.classes:
         found.append(("Measure it on scenes it has never seen:", f"taggernet evaluate {run}"))
-    if picture_kind(scenes) == "image" and scenes.x.ndim == 3:
+    if picture_kind(scenes) == "image" and (scenes.x.ndim == 3 or scenes.channels > 1):
         found.append(("Watch groups form:", f"taggernet explore {run}"))
     if own:
         longer = f"taggernet train {file} --out {run} --updates {more} --patience 0"

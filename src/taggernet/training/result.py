@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from torch import Tensor
 
@@ -31,6 +32,13 @@ class Run:
     """Scenes on which BatchNorm's statistics are frozen once training is finished; None: never."""
     times: dict[str, float] = field(default_factory=dict)
     """Seconds by what they were spent on, from the command's start to its end."""
+
+    def __repr__(self) -> str:
+        """Short: the weights would fill pages."""
+        last = {name: f"{fmean(seed[-1] for seed in of_seeds):.3f}" for name, of_seeds in self.metrics.items()}
+        validation = ", ".join(f"{name} {value}" for name, value in last.items())
+        seeds, updates = self.config.seed_list, f"{self.step:,} of {self.config.optimiser.updates:,} updates"
+        return f"<run of {self.config.recipe}, seeds {seeds}, {updates}, validation: {validation}; {self.folder}>"
 
     @property
     def finished(self) -> bool:

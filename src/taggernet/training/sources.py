@@ -62,7 +62,7 @@ class Rows:
         self.n = len(tensors[0]) if subset is None else subset.shape[-1]
         if self.n < part.batch:
             raise ValueError(
-                f"the training set has {self.n} scenes, fewer than a batch of {part.batch}: lower optimiser.batch"
+                f"the training set has {self.n} scenes, fewer than a batch of {part.batch}: make batch smaller"
             )
         self.period = self.n // part.batch
         self.epochs = max(1, AHEAD // self.period)

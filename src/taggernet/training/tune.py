@@ -8,6 +8,7 @@ two. The best is the one with the highest ``GroupingReport.score``, the default 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -119,7 +120,11 @@ def tuned(config: Config, folder: Path, scale_by: ScaleBy | None = None) -> Conf
     count = len(candidates(config, default))
     print(f"tuning: up to {count} settings, {UPDATES} updates each (--no-tune leaves this out)", flush=True)
     begin = time.monotonic()
-    trials = tune(config, default=default, updates=UPDATES)
+    try:
+        trials = tune(config, default=default, updates=UPDATES)
+    except KeyboardInterrupt:
+        print("stopped while tuning, of which nothing is kept: repeat the command, or add --no-tune", file=sys.stderr)
+        raise
     write_trials(folder, trials)
     found = f"score {trials[0].score:.2f}, after {duration(time.monotonic() - begin)}, see {folder / TUNING}"
     print(f"chosen: {choices(trials[0].config)} ({found})", flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
+from datetime import timedelta
 
 import torch
 from torch import Tensor
@@ -113,7 +114,7 @@ class UpdateLoop:
     def run_updates(self) -> float:
         """Update to the end, or until an interruption; returns the seconds it took."""
         runtime, total = self.runtime, self.optimiser.updates
-        begin, first = time.monotonic(), self.step
+        begin, first, compiled = time.monotonic(), self.step, self.spent.seconds["compiling"]
         pace = Pace()
         with ExitStack() as stack:
             stopped = self.stopped or stack.enter_context(interruptions())
@@ -125,8 +126,10 @@ class UpdateLoop:
                 self.unlogged.append(costs)
                 if pace.known(self.step):
                     self.announce(pace.seconds_for(total - self.step))
-                rate = (self.step - first) / (time.monotonic() - begin)
-                bar(self.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{rate:.3g}/s")
+                compiling = self.spent.seconds["compiling"] - compiled
+                each = (time.monotonic() - begin - compiling) / (self.step - first)
+                left = str(timedelta(seconds=round(each * (total - self.step))))
+                bar(self.step, loss=f"{costs[:, 0].mean():.4f}", rate=f"{1 / each:.3g}/s", left=left)
                 if self._due(runtime.log_every) or self.finished:
                     self.log(torch.cat(self.unlogged))
                     self.unlogged = []

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from taggernet.evaluation import Metrics
-from taggernet.grouping_report import GroupingReport
+from taggernet.grouping_report import GroupingReport, beside_truth
 from taggernet.viz.svg import Line, line_chart
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -73,7 +73,7 @@ def report_html(content: ReportContent) -> str:
 </head>
 <body>
 <header><h1>{escape(content.title)}</h1><p class="soft">{escape(content.subtitle)}</p>
-{_verdict(content.verdict)}</header>
+{_verdict(content)}</header>
 <main>{body}</main>
 <footer class="soft">{escape(content.footer)}</footer>
 </body>
@@ -81,7 +81,8 @@ def report_html(content: ReportContent) -> str:
 """
 
 
-def _verdict(report: GroupingReport | None) -> str:
+def _verdict(content: ReportContent) -> str:
+    report = content.verdict
     if report is None:
         return ""
     words, _, rest = str(report).partition(" (")
@@ -90,10 +91,9 @@ def _verdict(report: GroupingReport | None) -> str:
     formed = " formed" if any(report.formed) else ""
     sentence = re.sub(r"(--[\w-]+)", r"<code>\1</code>", escape(advice[:1].upper() + advice[1:]))
     said = f"<p>{sentence}.</p>" if advice else ""
-    return (
-        f'<div class="verdict{formed}"><strong>{escape(words[:1].upper() + words[1:])}</strong>'
-        f'<p class="soft">{escape(numbers)}</p>{said}</div>'
-    )
+    truth = beside_truth(content.history[-1]) if content.history else ""
+    lines = "".join(f'<p class="soft">{escape(line)}</p>' for line in (numbers, truth) if line)
+    return f'<div class="verdict{formed}"><strong>{escape(words[:1].upper() + words[1:])}</strong>{lines}{said}</div>'
 
 
 def _scenes(content: ReportContent) -> str:
