@@ -38,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     worlds = {"shapes": ("shapes", 3), "real-batch-classes": ("textures", 2), "real-layer": ("own", 0),
               "conv-colour": ("sprites", 4), "bits-batch": ("tetrominoes", 1), "colour-layer": ("own", 0),
               "states-layer": ("own", 0), "grey-values": ("own", 0), "colour-parts": ("own", 0),
-              "colour-result": ("own", 0)}  # fmt: skip
+              "colour-result": ("own", 0), "real-layer-head": ("own", 0)}  # fmt: skip
     entries = []
     for name, (world, objects) in worlds.items():
         scenes = None

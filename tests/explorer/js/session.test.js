@@ -8,7 +8,7 @@ import { TetrominoWorld } from '../../../src/taggernet/explorer/page/scenes/tetr
 import { ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/shapes.js'
 import { decode, encode } from '../../../src/taggernet/explorer/page/ui/address.js'
 import { encodeGif } from '../../../src/taggernet/explorer/page/ui/gif.js'
-import { stroke } from '../../../src/taggernet/explorer/page/ui/pen.js'
+import { penWidth, stroke } from '../../../src/taggernet/explorer/page/ui/pen.js'
 import { Player } from '../../../src/taggernet/explorer/page/ui/player.js'
 import { answered, errorOf, following, keep, newRound, restore, sceneOf, topTwo } from '../../../src/taggernet/explorer/page/ui/quiz.js'
 import { Session } from '../../../src/taggernet/explorer/page/ui/session.js'
@@ -88,6 +88,22 @@ test('dragging goes on from the last state, with two iterations', () => {
   assert.equal(session.live, false)
 })
 
+test('what a challenge set lasts until another scene is chosen', () => {
+  const session = begin(), { world } = session
+  const conditions = ({ k, t, seed, noise }) => [k, t, seed, noise]
+  session.set({ k: 6, noise: 0.1 })
+  session.challenge({ scene: world.test(3), k: 4, t: 7, seed: 2, noise: 0.2 })
+  session.set({ k: 5 })
+  session.follow({ ...session.view.scene, things: [] })
+  session.challenge({ scene: world.test(4), k: 3, t: 2, seed: 1, noise: 0 })
+  assert.deepEqual([conditions(session.view), session.view.source], [[3, 2, 1, 0], 'own'])
+  session.choose({ scene: world.test(5), source: 'test' })
+  assert.deepEqual([conditions(session.view), session.view.scene.number], [[6, 5, 0, 0.1], 5])
+  session.set({ k: 2 })
+  session.choose({ scene: world.test(6), source: 'test' })
+  assert.equal(session.view.k, 2)
+})
+
 test('playing ends with whatever else is done', (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] })
   const session = begin(), heard = []
@@ -154,12 +170,14 @@ test('what an address says wrongly is left out', () => {
 
 test('a stroke has no gaps, stays on the canvas, and is as wide as the canvas asks', () => {
   const canvas = { height: 20, width: 30 }
-  const cells = stroke([2, 3], [9, 28], canvas).map((at) => [Math.floor(at / 30), at % 30])
+  const cells = stroke([2, 3], [9, 28], canvas, 1).map((at) => [Math.floor(at / 30), at % 30])
   assert.deepEqual(new Set(cells.map(([, col]) => col)).size, 26)
   for (const [row, col] of cells.slice(1)) assert.ok(cells.some(([r, c]) => (r !== row || c !== col) && Math.abs(r - row) <= 1 && Math.abs(c - col) <= 1))
-  assert.deepEqual(stroke([5, 5], [5, 5], canvas), [155])
-  assert.deepEqual(stroke([-9, 5], [-9, 9], canvas), [])
-  assert.equal(stroke([5, 5], [5, 5], { height: 64, width: 64 }).length, 9)
+  assert.deepEqual(stroke([5, 5], [5, 5], canvas, 1), [155])
+  assert.deepEqual(stroke([-9, 5], [-9, 9], canvas, 1), [])
+  assert.equal(stroke([5, 5], [5, 5], { height: 64, width: 64 }, 3).length, 9)
+  const widths = (side) => ['binary', 'real', 'categorical'].map((kind) => penWidth({ height: side, width: side + 5 }, kind))
+  assert.deepEqual([6, 20, 28, 64].map(widths), [[1, 1, 1], [2, 1, 1], [3, 1, 1], [6, 3, 3]])
 })
 
 test('both sides of the human test are scored like metrics.top2_error', () => {

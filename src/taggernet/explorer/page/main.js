@@ -22,6 +22,7 @@ import { animation, picture } from './ui/save.js'
 import { LIVE_ITERATIONS, Session } from './ui/session.js'
 import { Stage } from './ui/stage.js'
 import { Strip } from './ui/strip.js'
+import { isEmpty, statusOf } from './ui/status.js'
 import { explain, leadFor, list, STARTS } from './ui/words.js'
 
 /**
@@ -88,7 +89,10 @@ class Page {
     this.compare = new Compare(session)
     this.challenges = new Challenges(session, tell)
     this.quiz = new QuizView(session)
-    this.player = new Player(session, (playing) => say(byId('play'), playing ? 'Stop' : 'Play'))
+    this.player = new Player(session, (playing) => {
+      say(byId('play'), playing ? 'Stop' : 'Play')
+      this.describe()
+    })
     this.painter = this.dressed()
     session.onChange((change) => this.render(change))
     this.buttons()
@@ -146,10 +150,16 @@ class Page {
     if (!live) this.inside.render(painter)
     this.controls.render()
     this.figures()
-    if (live) this.challenges.current === null && tell('The groups follow: every frame goes on from the last one.')
+    this.describe()
     clearTimeout(this.settling)
     this.compare.stop()
     this.settling = setTimeout(() => this.settle(), SETTLED)
+  }
+
+  /** Say what is shown, whatever was said before. */
+  describe() {
+    const { session, player, stage, challenges } = this
+    tell(statusOf(session, { playing: player.playing || player.showing, tool: stage.tool, task: challenges.words }))
   }
 
   figures() {
@@ -187,31 +197,19 @@ class Page {
     const asked = decode(address, this.session.world)
     const arriving = !asked.scene
     const number = Math.min(ARRIVAL[/** @type {keyof typeof ARRIVAL} */ (this.session.world.name)], Math.max(0, this.session.world.count - 1))
-    this.session.set({ ...this.session.defaults(), scene: this.session.world.test(number), ...(asked.t ? { shown: asked.t } : {}), ...asked })
+    this.session.choose({ ...this.session.defaults(), scene: this.session.world.test(number), ...(asked.t ? { shown: asked.t } : {}), ...asked })
     this.settle()
-    if (arriving && !reducedMotion()) this.arrive()
-    else tell(this.invitation())
-  }
-
-  invitation() {
-    const { world } = this.session
-    if (!world.kinds.length) return 'Your turn: choose a scene, hide a group, point at a pixel.'
-    if (!world.objects) return `Your turn: choose a scene, hide a group, or add a ${world.noun} and drag it.`
-    return `Your turn: drag a ${world.noun} in the left picture, and the groups follow.`
+    if (arriving && !reducedMotion() && !isEmpty(this.session)) this.arrive()
   }
 
   /** The first scene plays by itself. */
   arrive() {
     const said = [this.start.sentence, this.start.then, '… which tells it what the rest of its shape should look like …', '… so it claims that, too, and lets go of the rest.']
-    const follow = () => {
-      const { shown, t } = this.session.view
-      if (!this.player.playing && shown < t) return
-      tell(shown < t ? said[Math.min(shown, said.length - 1)] : this.invitation())
-    }
     let arriving = true
     this.session.onChange(() => {
-      if (arriving) follow()
-      if (!this.player.showing) arriving = false
+      const { shown, t } = this.session.view
+      arriving &&= this.player.showing
+      if (arriving && shown < t) tell(said[Math.min(shown, said.length - 1)])
     })
     this.player.play(ARRIVAL_PAUSE)
     tell(said[0])
@@ -252,7 +250,7 @@ async function open(entry, digits, address) {
 function fail(problem) {
   const words = problem instanceof Error ? problem.message : String(problem)
   byId('stage').removeAttribute('aria-busy')
-  tell('')
+  for (const id of ['status', 'shown-title']) say(byId(id), '')
   byId('alert')?.remove()
   byId('stage').before(make('p', { class: 'alert', id: 'alert', role: 'alert', text: words }))
 }

@@ -117,12 +117,12 @@ export class TextureWorld {
 
   /** @param {Thing} thing */
   title({ digit }) {
-    return this.kindName(String(this.labels[digit]))
+    return `digit ${this.labels[digit]}`
   }
 
   /** @param {string} kind */
   kindName(kind) {
-    return `a ${kind}`
+    return `${kind === '8' ? 'an' : 'a'} ${kind}`
   }
 
   /** Nothing but the background. @param {any} scene */

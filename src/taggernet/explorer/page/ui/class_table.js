@@ -1,5 +1,5 @@
 /** The classes of the whole scene after every iteration, for models that have them. */
-import { byId, make, percent } from './dom.js'
+import { byId, make, percent, say } from './dom.js'
 
 /** Sum of the groups' shares, (C,). @param {Float32Array} shares @param {number} classes */
 export function classProbabilities(shares, classes) {
@@ -12,7 +12,9 @@ export class ClassTable {
   /** @param {import('./session.js').Session} session */
   constructor(session) {
     this.session = session
+    this.noun = session.world.name === 'textures' ? 'digit' : 'class'
     byId('classes-panel').hidden = !session.tagger.config.classes
+    say(byId('classes-heading'), this.noun === 'digit' ? 'Which digits are there?' : 'Which classes are there?')
   }
 
   render() {
@@ -33,7 +35,7 @@ export class ClassTable {
     })
     const told = painted.classes.length ? `In the scene: ${[...painted.classes].reverse().join(' and ')} (outlined). ` : ''
     byId('classes').replaceChildren(
-      make('table', { class: 'class-table' }, make('caption', { text: `${told}Share of each class in percent; two digits share 100.` }),
+      make('table', { class: 'class-table' }, make('caption', { text: `${told}Share of each ${this.noun} in percent; together they make 100.` }),
         make('thead', {}, make('tr', {}, make('th', { scope: 'col', text: 'iteration' }), ...heads)), make('tbody', {}, ...rows)))
   }
 }

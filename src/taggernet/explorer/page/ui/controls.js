@@ -1,6 +1,7 @@
 /** The controls: where the scene comes from, K, T, noise, and the palette. They show what the session holds. */
 import { byId, make, percent, say } from './dom.js'
 import { css } from './pictures.js'
+import { capitalised } from './words.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
@@ -21,9 +22,8 @@ export class Controls {
   /** What there is to choose from depends on the world. */
   fit() {
     const { world, tagger: { config } } = this.session, things = world.kinds.length > 0
-    const many = `${world.noun[0].toUpperCase()}${world.noun.slice(1)}s`
     byId('objects').max = Math.max(world.objects, world.name === 'shapes' || world.name === 'sprites' ? 5 : 3)
-    say(byId('objects-label'), many)
+    say(byId('objects-label'), `${capitalised(world.noun)}s`)
     byId('objects').closest('label').hidden = !world.objects
     byId('sources').hidden = !world.count
     say(byId('sources').querySelector('span'), world.name === 'own' ? 'File' : 'Test set')
@@ -32,6 +32,7 @@ export class Controls {
     byId('noise').max = config.kind === 'binary' ? 0.4 : 0.5
     byId('tools').hidden = !things && !world.draws
     byId('pens').hidden = !world.draws
+    say(byId('of-own'), `This scene is yours.${ownHint(things, world.draws)}`)
     say(byId('tools-legend'), !things ? 'Draw' : world.draws ? `Add a ${world.noun}, or draw` : `Add a ${world.noun}`)
   }
 
@@ -59,11 +60,11 @@ export class Controls {
       this.stage.tool = event.target.value
       session.tell({ regrouped: false, live: session.live })
     })
-    this.on('clear', 'click', () => {
-      session.set({ scene: session.world.empty(session.view.scene), source: 'own' })
-      this.tell('The picture is empty: add shapes or draw.')
+    this.on('clear', 'click', () => session.choose({ scene: session.world.empty(session.view.scene), source: 'own' }))
+    this.on('restore', 'click', () => {
+      session.set({ hidden: new Set(), removed: new Set() })
+      this.tell('All groups are shown again.')
     })
-    this.on('restore', 'click', () => session.set({ hidden: new Set(), removed: new Set() }))
   }
 
   /** @param {'k' | 't'} name @param {HTMLInputElement} input */
@@ -117,13 +118,13 @@ export class Controls {
     const apart = (/** @type {number[]} */ steps, /** @type {number} */ side) => Math.round((steps[turn] * side) / 20)
     const thing = world.moved(made, made.row + apart([0, -4, 4, -2, 2], world.height), made.col + apart([0, 4, -4, -5, 5], world.width))
     this.session.set({ scene: { ...view.scene, things: [...view.scene.things, thing], number: undefined }, source: 'own' })
-    this.tell(`${world.title(thing)} added: drag it.`)
+    this.tell(`The ${world.title(thing)} is added: ${this.stage.tool === 'move' ? 'drag it' : 'choose Drag to move it'}.`)
   }
 
   /** @param {number} number */
   go(number) {
     const { count } = this.session.world
-    this.session.set({ scene: this.session.world.test((number + count) % count), source: 'test' })
+    this.session.choose({ scene: this.session.world.test((number + count) % count), source: 'test' })
   }
 
   /** A scene number that was typed, or the last one again. @param {HTMLInputElement} input */
@@ -137,7 +138,7 @@ export class Controls {
   random() {
     const { world, view } = this.session
     const seed = Math.floor(Math.random() * 1e9)
-    this.session.set({ scene: world.random(view.objects, seed), source: 'random' })
+    this.session.choose({ scene: world.random(view.objects, seed), source: 'random' })
   }
 
   /** @param {string} source */
@@ -167,6 +168,13 @@ export class Controls {
     byId('restore').hidden = !view.hidden.size && !view.removed.size
     say(byId('scene-title'), titleOf(view, world))
   }
+}
+
+/** What may be done with a scene of one's own. @param {boolean} things whether there are any to add @param {boolean} draws */
+function ownHint(things, draws) {
+  const ways = things ? ['drag', 'add', ...(draws ? ['draw'] : [])] : draws ? ['draw'] : []
+  if (!ways.length) return ''
+  return ` ${capitalised([ways.slice(0, -1).join(', '), ways.at(-1)].filter(Boolean).join(' and '))} as you like.`
 }
 
 /** What to call the scene. @param {import('./session.js').View} view @param {any} world */

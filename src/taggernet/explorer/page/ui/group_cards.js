@@ -57,13 +57,13 @@ export class GroupCards {
   /** @param {number} k */
   hide(k) {
     this.session.hide(k)
-    this.tell(this.session.view.hidden.has(k) ? `Group ${k + 1} is hidden; nothing else changed.` : `Group ${k + 1} is shown again.`)
+    if (!this.session.view.hidden.has(k)) this.tell(`Group ${k + 1} is shown again.`)
   }
 
   /** @param {number} k */
   remove(k) {
     if (!this.session.remove(k)) this.tell('One group has to stay: bring another one back first.')
-    else this.tell(this.session.view.removed.has(k) ? `Group ${k + 1} is removed; the others share out its pixels.` : `Group ${k + 1} is back.`)
+    else if (!this.session.view.removed.has(k)) this.tell(`Group ${k + 1} is back.`)
   }
 
   /** Light the card of the group that owns an element. @param {number | null} group */

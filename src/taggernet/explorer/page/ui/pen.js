@@ -1,12 +1,17 @@
 /** The positions that a stroke of the pen covers. It knows nothing of the page. */
 
-/** A pen is one position wide on a canvas of this side, and wider on a larger one. */
-const WHOLE = 20
+/** How many pens side by side fill a canvas. Networks of binary pictures take thinner lines for noise. */
+const PENS = 20, BINARY_PENS = 10
 
-/** @param {number[]} from row and column @param {number[]} to @param {{height: number, width: number}} canvas @returns {number[]} */
-export function stroke(from, to, { height, width }) {
+/** In positions. @param {{height: number, width: number}} canvas @param {string} kind of the elements */
+export function penWidth({ height, width }, kind) {
+  return Math.max(1, Math.round(Math.min(height, width) / (kind === 'binary' ? BINARY_PENS : PENS)))
+}
+
+/** @param {number[]} from row and column @param {number[]} to @param {{height: number, width: number}} canvas @param {number} side of the pen @returns {number[]} */
+export function stroke(from, to, { height, width }, side) {
   const steps = Math.max(1, Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]))
-  const side = Math.max(1, Math.round(Math.min(height, width) / WHOLE)), first = -((side - 1) >> 1)
+  const first = -((side - 1) >> 1)
   /** @type {Set<number>} */
   const positions = new Set()
   for (let step = 0; step <= steps; step++) {

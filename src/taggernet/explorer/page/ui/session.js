@@ -34,6 +34,8 @@ export class Session {
     /** @type {State[]} */
     this.history = []
     this.live = false
+    /** @type {Partial<View> | null} what a challenge changed, as it was before */
+    this.before = null
     this.milliseconds = 0
     // Nothing is grouped before the first view is set: a large model takes its time.
     this.view = { ...this.defaults(), shown: 0 }
@@ -74,6 +76,20 @@ export class Session {
     }
     view.shown = Math.max(0, Math.min(view.shown, this.history.length - 1))
     this.tell({ regrouped: regroup, live: false })
+  }
+
+  /** A scene with conditions of its own, which last until another scene is chosen. @param {Partial<View>} view */
+  challenge(view) {
+    const { k, t, seed, noise } = this.view
+    this.before ??= { k, t, seed, noise }
+    this.set({ ...view, source: 'own' })
+  }
+
+  /** Another scene: what a challenge changed is as it was before. @param {Partial<View>} patch */
+  choose(patch) {
+    const before = this.before ?? {}
+    this.before = null
+    this.set({ ...before, ...patch })
   }
 
   regroup() {

@@ -1,7 +1,8 @@
 /** The two large pictures: drag and draw on the left one, point at an element on the right one. */
 import { byId, make } from './dom.js'
-import { stroke } from './pen.js'
+import { penWidth, stroke } from './pen.js'
 import { paint } from './pictures.js'
+import { capitalised } from './words.js'
 
 /** @typedef {import('./session.js').Session} Session */
 
@@ -128,8 +129,8 @@ export class Stage {
 
   /** A line from where the pen was last. @param {number} row @param {number} col */
   draw(row, col) {
-    const { world, view, painted } = this.session
-    const positions = stroke(this.last ?? [row, col], [row, col], world)
+    const { world, view, painted, tagger } = this.session
+    const positions = stroke(this.last ?? [row, col], [row, col], world, penWidth(world, tagger.config.kind))
     this.last = [row, col]
     const scene = positions.length ? world.inked(view.scene, painted.x, positions, this.tool === 'pen', this.swatch) : null
     if (scene) this.session.follow(scene)
@@ -179,7 +180,7 @@ export class Stage {
     }
     things.forEach((/** @type {any} */ thing, /** @type {number} */ index) => {
       const { height, width } = world.size(thing), handle = this.handles[index]
-      handle.setAttribute('aria-label', `${world.title(thing)}, row ${thing.row + 1}, column ${thing.col + 1}. Arrow keys move it, Delete takes it out.`)
+      handle.setAttribute('aria-label', `${capitalised(world.title(thing))}, row ${thing.row + 1}, column ${thing.col + 1}. Arrow keys move it, Delete takes it out.`)
       Object.assign(handle.style, {
         left: `${(100 * thing.col) / world.width}%`, top: `${(100 * thing.row) / world.height}%`,
         width: `${(100 * width) / world.width}%`, height: `${(100 * height) / world.height}%`,
@@ -198,7 +199,7 @@ export class Stage {
       event.preventDefault()
       const things = view.scene.things.filter((/** @type {any} */ _, /** @type {number} */ i) => i !== index)
       this.session.set({ scene: { ...view.scene, things, number: undefined }, source: 'own' })
-      this.tell(`${world.title(thing)} taken out.`)
+      this.tell(`The ${world.title(thing)} is taken out.`)
     }
   }
 

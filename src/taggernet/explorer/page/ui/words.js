@@ -42,6 +42,9 @@ export const STARTS = {
   places: fromTheScene('pixels with like values that are near each other begin in one group'),
 }
 
+/** @param {string} words */
+export const capitalised = (words) => words[0].toUpperCase() + words.slice(1)
+
 const TIMES = ['never', 'once', 'twice', 'three times', 'four times', 'five times', 'six times', 'seven times', 'eight times', 'nine times', 'ten times']
 const LEARNED = 'It only learned to repair noisy pictures, with a few groups that share the work: each explains what the others cannot.'
 
