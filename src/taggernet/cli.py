@@ -104,7 +104,7 @@ _PLAINER = {
     r"^(\S+): no type matching .*<class '\w+'>: ": r"\1: ",
     r": invalid literal for int\(\) with base 10: (.*)": r": \1 is not an integer",
     r": could not convert string to float: (.*)": r": \1 is not a number",
-    r" \(required\)| Expected 1 values\.": "",
+    r" \(required\)| Expected 1 values\.|'None', |, 'None'": "",
 }
 """Python's words in tyro's messages, and plainer ones."""
 

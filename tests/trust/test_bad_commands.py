@@ -160,6 +160,19 @@ def test_a_wrong_command_is_two_lines_and_status_2(
     assert not (here / mischief.MARK).exists()
 
 
+def test_leaving_an_option_out_is_no_choice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status("evaluate run --split tset") == 2
+    shown = capsys.readouterr().err
+    assert "invalid choice 'tset' for argument '--split'. Expected one of (" in shown
+    assert "None" not in shown
+
+
+def test_a_table_of_text_gets_advice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "table.csv").write_text("a,b\n1,2\n")
+    assert status("train table.csv") == 2
+    assert "convert it, e.g. numpy.save('x.npy', numpy.loadtxt(FILE, delimiter=','" in capsys.readouterr().err
+
+
 def test_a_place_that_cannot_be_written_is_found_before_the_work(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -199,7 +199,7 @@ class Config:
                 "batch: set it to 0, and call freeze_statistics on the trained model"
             )
         if self.class_cost and not self.model.classes:
-            raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10")
+            raise ValueError("class_cost is set but the model has no classes: set classes, e.g. 10, or class_cost to 0")
         if self.class_agreement and not (self.model.class_widths and (self.class_dropout or self.class_distortion)):
             raise ValueError(
                 f"class_agreement={self.class_agreement} needs a class head with dropout or distortion: set "

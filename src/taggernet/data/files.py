@@ -37,7 +37,9 @@ def read_arrays(path: Path, limit: int = LIMIT) -> dict[str, Array]:
         raise ValueError(f"{path} is empty: write it again")
     readers = {".npz": _read_npz, ".npy": _read_npy, ".h5": _read_h5, ".hdf5": _read_h5}
     if path.suffix.lower() not in readers:
-        raise ValueError(f"{path} has the ending {path.suffix!r}, expected .npz, .npy or .h5: convert it first")
+        text = path.suffix.lower() in (".csv", ".txt", ".tsv")
+        how = ", e.g. numpy.save('x.npy', numpy.loadtxt(FILE, delimiter=',', skiprows=1))" if text else " first"
+        raise ValueError(f"{path} has the ending {path.suffix!r}, expected .npz, .npy or .h5: convert it{how}")
     return readers[path.suffix.lower()](path, limit)
 
 

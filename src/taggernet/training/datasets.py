@@ -191,7 +191,7 @@ def _labelled_rows(config: Config, seeds: list[int], train: Scenes | LazyRows, p
     """The labelled scenes: as many as asked, of a user's data all; fewer than a batch are repeated to fill one."""
     classes, labels = train.classes, config.data.labels
     if classes is None:
-        raise ValueError("class_cost is set but the training data has no classes")
+        raise ValueError("class_cost is set but the training data has no classes: give some, or set class_cost to 0")
     if config.data.name in BUILT_IN and labels >= len(classes):
         chosen = np.arange(len(classes))
     elif config.data.name in BUILT_IN:
