@@ -71,7 +71,8 @@ bench: $(READY) ## run every script in benchmarks/
 
 docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "The documentation is in site/: open site/index.html, or serve it with $(BIN)/mkdocs serve"
+	@echo "The documentation is in site/: open site/index.html"
+	@echo "Its explorer needs a server, e.g. $(BIN)/python -m http.server --directory site"
 
 clean: ## remove what the tools leave behind
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site

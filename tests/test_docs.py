@@ -8,7 +8,11 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -52,30 +56,81 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_is_complete_and_works_offline(site: Path) -> None:
-    pages = {path.parent.name: path.read_text() for path in site.rglob("index.html")}
-    first = pages["site"]
+    pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
+    first = pages["index.html"]
     assert "https://arxiv.org/abs/1606.06724" in first
     assert (site / "images" / "groups.gif").exists()
-    assert "Widths of the Ladder" in pages["model"], "the API comes from docstrings, those of fields included"
+    assert "Widths of the Ladder" in pages["api/model.html"], "the API comes from docstrings, those of fields included"
     assert not list(site.rglob("*.py"))
     for page in (ROOT / "docs").glob("*.md"):
-        assert page.stem == "index" or f'href="{page.stem}/"' in first, "every page is in the navigation"
+        assert page.stem == "index" or f'href="{page.stem}.html"' in first, "every page is in the navigation"
     for name, html in pages.items():
         foreign = re.findall(r'(?:<script|<link|<img)[^>]+(?:src|href)="(https?:[^"]+)"', html)
         assert not foreign, f"{name} does not work offline"
         assert "arithmatex" not in html, f"{name} has a formula that was not rendered"
-    assert pages["equations"].count("<math") > 20
+    assert pages["equations.html"].count("<math") > 20
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_pages_fit_the_screen(site: Path, browser: Any, width: int) -> None:
     """No page scrolls sideways, on a laptop or on a phone: wide tables and code scroll inside their own box."""
     page = browser.new_page(viewport={"width": width, "height": 900})
-    for path in sorted(site.rglob("index.html")):
+    for path in sorted(site.rglob("*.html")):
         page.goto(path.as_uri())
         if page.locator("article table:not([class])").count():
             page.locator(".md-typeset__scrollwrap").first.wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.parent.name
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
+    page.close()
+
+
+def test_links_lead_to_files_of_the_site(site: Path) -> None:
+    """Not to folders, of which a browser without a server shows a listing."""
+    for path in site.rglob("*.html"):
+        if path.name == "404.html":  # for servers: its links begin at their root
+            continue
+        for target in re.findall(r'(?:href|src)="([^"#?]+)', path.read_text()):
+            if not re.match("[a-z]+:", target):
+                assert (path.parent / target).is_file(), f"{path.name}: {target}"
+
+
+@pytest.fixture(scope="module", params=["file", "http"])
+def address(site: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The site as it is opened from the disk, and as a server shows it."""
+    if request.param == "file":
+        yield site.as_uri()
+        return
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_site_can_be_read_with_and_without_a_server(address: str, browser: Any) -> None:
+    """Navigation, search, pictures and the way to the explorer."""
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfailed", lambda failed: errors.append(failed.url))
+    page.goto(f"{address}/api/model.html")
+    page.locator(".md-nav--primary").get_by_role("link", name="Export to ONNX").first.click()
+    page.wait_for_url(f"{address}/export.html")
+    page.locator(".md-header__button.md-logo").click()
+    page.wait_for_url(f"{address}/index.html")
+    pictures = page.locator("article img")
+    assert pictures.count()
+    for picture in pictures.all():
+        assert picture.evaluate("async (image) => (await image.decode(), image.naturalWidth)")
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially("onnxruntime")
+    page.locator(".md-search-result__link[href*='/export.html']").first.click()
+    page.wait_for_url(f"{address}/export.html*")
+    assert page.get_by_role("heading", name="Export to ONNX").is_visible()
+    assert not errors
+    for start in ("index.html", "explorer.html"):
+        page.goto(f"{address}/{start}")
+        page.locator("article a[href*='explore/']").first.click()
+        page.wait_for_url(f"{address}/explore/index.html*")
     page.close()
 
 

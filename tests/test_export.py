@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -255,3 +256,46 @@ def test_masks_that_start_from_the_scene(options: dict[str, Any], tie: float, tm
     np.testing.assert_allclose(masks, out.masks, rtol=0, atol=2e-3)
     assert np.ptp(masks.argmax(1)) > 0
     assert ("prior" in {one.name for one in single.get_inputs()}) == (tie > 0)
+
+
+@pytest.mark.parametrize(("kind", "norm"), [("binary", "layer"), ("real", "batch")])
+def test_onnxruntime_warns_of_nothing_but_the_default(
+    kind: str, norm: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A session as the documentation opens it; the one line that remains is explained and silenced there."""
+    import onnxruntime
+
+    files = export(model_of(kind, norm, 3), tmp_path / "model.onnx")
+    capfd.readouterr()
+    for path in files:
+        onnxruntime.InferenceSession(str(path))
+    warnings = [line for line in capfd.readouterr().err.splitlines() if "onnxruntime" in line]
+    assert len(warnings) == 1
+    assert "Initializer iterations" in warnings[0]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    for path in files:
+        onnxruntime.InferenceSession(str(path), options)
+    assert "onnxruntime" not in capfd.readouterr().err
+
+
+def test_the_default_t_is_that_of_the_documentation(shipped: Tagger, tmp_path: Path) -> None:
+    import onnx
+
+    page = (Path(__file__).parents[1] / "docs" / "export.md").read_text()
+    known = {e.key: e.value for e in onnx.load(export(shipped, tmp_path / "shapes.onnx")[0]).metadata_props}
+    assert f"# T = {known['iterations']}, the model's own" in page
+
+
+@pytest.mark.parametrize(
+    ("module", "call"), [("onnx", export_module._onnx), ("onnxruntime", lambda: session("a.onnx"))]
+)
+def test_what_is_missing_is_installed_as_in_the_documentation(
+    module: str, call: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the clone and into it: the package is on no index, and a copy would take the place of the clone."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(OSError, match=r"pip install -e '\.\[onnx\]' in a clone") as caught:
+        call()
+    command = str(caught.value).partition(": ")[2].removesuffix(" in a clone of taggernet")
+    assert command in (Path(__file__).parents[1] / "docs" / "export.md").read_text()

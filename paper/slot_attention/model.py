@@ -98,6 +98,6 @@ def _slot_attention() -> Any:
         from slot_attention import SlotAttention
     except ImportError as error:
         raise ImportError(
-            f"Slot Attention needs a package that is not installed ({error.name}): pip install 'taggernet[slots]'"
+            f"Slot Attention needs a package that is not installed ({error.name}): pip install -e '.[slots]'"
         ) from error
     return SlotAttention

@@ -45,6 +45,8 @@ from taggernet.tag.grouping import scene_median
 from taggernet.tag.start import first_of_patch
 from taggernet.tagger import Tagger
 
+INSTALL = "pip install -e '.[onnx]' in a clone of taggernet"
+
 
 class Step(nn.Module):
     """One iteration of the TAG loop."""
@@ -132,7 +134,7 @@ def _onnx() -> Any:
         import onnx
         import onnxscript  # noqa: F401  which torch's exporter needs
     except ImportError:
-        raise OSError("exporting needs onnx and onnxscript: pip install 'taggernet[onnx]'") from None
+        raise OSError(f"exporting needs onnx and onnxscript: {INSTALL}") from None
     return onnx
 
 
@@ -184,7 +186,20 @@ def _traced(module: Step | Start, inputs: dict[str, tuple[Tensor, dict[int, Any]
     finally:
         model.to(device)
     assert program is not None
-    return program.model_proto
+    return _with_plain_casts(program.model_proto)
+
+
+def _with_plain_casts(proto: Any) -> Any:
+    """Casts to the type of another value name that type: onnxruntime warns of each cast that does not."""
+    onnx = _onnx()
+    graph = onnx.shape_inference.infer_shapes(proto).graph
+    types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.value_info)}
+    for node in proto.graph.node:
+        if node.op_type == "CastLike" and types.get(node.input[1]):
+            node.CopyFrom(
+                onnx.helper.make_node("Cast", node.input[:1], node.output, node.name, to=types[node.input[1]])
+            )
+    return proto
 
 
 def _loop(one: Any, model: Tagger, iterations: int) -> Any:
@@ -320,7 +335,7 @@ def session(path: str | PathLike[str], threads: int = 0) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise OSError("running an exported model needs onnxruntime: pip install 'taggernet[onnx]'") from None
+        raise OSError(f"running an exported model needs onnxruntime: {INSTALL}") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3  # it warns that iterations has a default

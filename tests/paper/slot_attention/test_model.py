@@ -81,5 +81,5 @@ def test_the_encoder_reads_positions_in_their_order(model: SlotAutoencoder) -> N
 
 def test_a_missing_package_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "slot_attention", None)
-    with pytest.raises(ImportError, match=r"pip install 'taggernet\[slots\]'"):
+    with pytest.raises(ImportError, match=r"pip install -e '\.\[slots\]'"):
         SlotAutoencoder(SHAPE, C, slots=4)
