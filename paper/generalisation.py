@@ -88,14 +88,11 @@ def _cell(
     found = evaluate_weights(model, weights, scenes, groups=k, iterations=iterations, batch=batch, seed=seed)
     _, covered = flat_labels(scenes, found.labels.device)
     empty = [empty_groups(labels, covered, k).double().mean(-1) for labels in found.labels.unbind(1)]
-    assert found.ami is not None
-    assert found.ami_arithmetic is not None
+    metrics = found.metrics()
     return {
         "groups": k,
         "objects": j,
-        "ami": _listed(found.ami.mean(-1)),
-        "ami_arithmetic": _listed(found.ami_arithmetic.mean(-1)),
-        "cost": _listed(found.cost.mean(-1)),
+        **{name: _listed(np.asarray(metrics[name])) for name in ("ami", "ami_arithmetic", "cost")},
         "empty": _listed(torch.stack(empty, dim=1).cpu().numpy()),
     }
 

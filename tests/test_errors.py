@@ -33,6 +33,15 @@ def test_an_error_is_at_most_two_lines(error: Exception, text: str) -> None:
     assert describe_error(error) == text
 
 
+def test_an_error_among_its_own_causes_is_looked_at_once() -> None:
+    """As one that a thread keeps and several places raise again."""
+    first, second = OSError("first"), OSError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert not is_out_of_memory(first)
+    second.__cause__ = MemoryError()
+    assert is_out_of_memory(first)
+
+
 def test_a_message_is_never_endless() -> None:
     assert len(describe_error(ValueError("x" * 10**6))) <= 2000
 

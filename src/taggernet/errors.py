@@ -41,9 +41,14 @@ def first_line(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether this error, or one that caused it, is a lack of memory on the host or on a GPU."""
+    """Whether this error, or one that caused it, is a lack of memory on the host or on a GPU.
+
+    An error that several threads raise again, as TensorBoard's writer does, can be among its own causes.
+    """
     cause: BaseException | None = error
-    while cause is not None:
+    seen = set[int]()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         # torch.OutOfMemoryError is a RuntimeError; by its text, so that this module need not import torch.
         if isinstance(cause, MemoryError) or (isinstance(cause, RuntimeError) and _NO_MEMORY.search(str(cause))):
             return True
