@@ -97,6 +97,7 @@ def test_help_of_train_shows_the_defaults_of_the_recipe_or_the_file(
         ("--groups 6", (6, 3), (6, 5)),
         ("--groups 6 --test-groups 5", (6, 3), (5, 5)),
         ("--groups=6 --test-groups=5", (6, 3), (5, 5)),
+        ("--groups 6 --test_groups 5", (6, 3), (5, 5)),
         ("--iterations 7", (4, 7), (4, 7)),
         ("--iterations 4", (4, 4), (4, 5)),
         ("--iterations 7 --test-iterations 2", (4, 7), (4, 2)),

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from dataclasses import is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Union, get_type_hints
 
@@ -58,7 +59,7 @@ def _dispatch(args: list[str]) -> None:
         )
     if command not in (*COMMANDS, "-h", "--help"):
         raise ValueError(f"there is no command {command!r}: choose one of {', '.join(COMMANDS)}")
-    for option, value in zip(args, [*args[1:], "none"], strict=False):
+    for option, value in pairwise([*args, "the end"]):
         if option.startswith("--") and (not value or option.endswith("=")):
             raise ValueError(f"{option.rstrip('=')} was given an empty value: give one, or leave the option out")
     if command == "train" and (not rest or rest[0] in ("-h", "--help")):

@@ -53,7 +53,7 @@ def train_options(source: str, args: list[str], parse_words: Parse) -> Train:
 
 def _tested_alike(config: Config, default: Config, args: list[str]) -> Config:
     """K as it was given for training holds in use too, and there are no fewer iterations, unless these were given."""
-    given = {word.partition("=")[0] for word in args}
+    given = {word.partition("=")[0].replace("_", "-") for word in args}
     if config.groups != default.groups and "--test-groups" not in given:
         config = replace(config, test_groups=config.groups)
     if config.iterations != default.iterations and "--test-iterations" not in given:

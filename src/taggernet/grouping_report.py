@@ -163,8 +163,9 @@ def grouping_report(
     x = torch.from_numpy(np.ascontiguousarray(scenes.x)).reshape(len(scenes), -1)
     by_position = torch.unflatten(x, -1, (-1, model.config.channels))
     counted = (by_position != 0).any(-1) if model.config.kind == "binary" else torch.ones(by_position.shape[:2]) > 0
-    if counted.any():
-        x, counted = x[counted.any(-1)], counted[counted.any(-1)]
+    telling = counted.any(-1)
+    if telling.any():
+        x, counted = x[telling], counted[telling]
     counted = counted.to(device)
     real = model.config.kind == "real"
     seen = torch.unflatten(model.inputs(x.to(device)), -1, (-1, model.config.channels))

@@ -32,14 +32,13 @@ def local_folder(name: str | os.PathLike[str]) -> Path | None:
 
 def locate(name: str | os.PathLike[str], revision: str | None = None) -> Path:
     """The folder that holds the model; downloaded first if the name is a Hub id."""
-    if isinstance(name, str):
-        if name in shipped():
-            return SHIPPED / name
-        if not name.strip():
-            raise ValueError(f"the name of the model is empty: {_choices()}")
-    elif not isinstance(name, os.PathLike):
+    if not isinstance(name, str | os.PathLike):
         raise TypeError(f"{name!r} is not the name of a model: {_choices()}")
-    folder = Path(name).expanduser()
+    if isinstance(name, str) and not name.strip():
+        raise ValueError(f"the name of the model is empty: {_choices()}")
+    folder = local_folder(name)
+    if folder is None:
+        return SHIPPED / name
     if folder.exists():
         return _in_folder(folder)
     if isinstance(name, str) and is_hub_id(name) and not folder.parent.is_dir():
