@@ -119,6 +119,10 @@ class Phase2Sweep:
     """Decay of averaged weights, which are then evaluated too; 0: none."""
     depth: Literal["up-left", "random"] = "up-left"
     """Two digits: which one is on top."""
+    digit_pool: Literal["split", "shared"] = "split"
+    """Whether training and validation have digits of their own, or share one pool as in the paper's data."""
+    ratio_variance: Literal["v+sigma2", "reference"] = "reference"
+    """The variance inside L(m)."""
     out: Path | None = None
     """File of the record."""
     quick: bool = False
@@ -130,8 +134,9 @@ class Phase2Sweep:
         config = sized_config(recipe(self.name), self.seeds, self.device, self.quick)
         config = replace(
             config,
+            model=replace(config.model, ratio_variance=self.ratio_variance),
             test_iterations=self.iterations,
-            data=replace(config.data, depth=self.depth),
+            data=replace(config.data, depth=self.depth, digit_pool=self.digit_pool),
             optimiser=replace(config.optimiser, updates=self.updates, ema=self.ema),
         )
         settings = _read_settings(self.settings)

@@ -65,11 +65,15 @@ def test_the_command_ranks_settings(
     for seed in range(SEEDS):
         first.model(seed).save(f"first/seed-{seed}")
     Path("settings.json").write_text(json.dumps({"a": {}, "b": {"lr": 0.01}}))
-    options = "first --seeds 2 --updates 4 --ema 0.9 --quick --device cpu --out made/sweep.json"
+    options = (
+        "first --seeds 2 --updates 4 --ema 0.9 --digit-pool shared --ratio-variance v+sigma2 "
+        "--quick --device cpu --out made/sweep.json"
+    )
     assert main(["phase2-sweep", NAME, "settings.json", *options.split()]) == 0
     record = json.loads(Path("made/sweep.json").read_text())
     assert [look["step"] for look in record["curve"]] == [1, 2, 3, 4]
-    assert record["config"]["data"]["depth"] == "up-left"
+    assert (record["config"]["data"]["depth"], record["config"]["data"]["digit_pool"]) == ("up-left", "shared")
+    assert record["config"]["model"]["ratio_variance"] == "v+sigma2"
     shown = capsys.readouterr().out.splitlines()
     assert shown == ranking(record)
     errors = [float(line.split()[0]) for line in shown]
