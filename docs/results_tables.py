@@ -21,7 +21,8 @@ from paper.headline import headline_table  # noqa: E402
 from paper.objects_markdown import objects_table  # noqa: E402
 from paper.race import race_table  # noqa: E402
 from paper.table1_markdown import table1  # noqa: E402
-from paper.table2_markdown import either_on_top_table, like_the_code_table, main_table, permuted_table, table2  # noqa: E402
+from paper.table2_details import permuted_table, table2  # noqa: E402
+from paper.table2_markdown import either_on_top_table, main_table  # noqa: E402
 
 RESULTS = ROOT / "results"
 PICTURES = {
@@ -41,14 +42,13 @@ def pages() -> dict[str, dict[str, str]]:
     papers = RESULTS / "table2"
     former = papers / "either-on-top"
     either = f"{either_on_top_table(former, '..')}\n\n{permuted_table(former)}"
-    parts = main_table(papers, ".."), permuted_table(papers), like_the_code_table(papers)
     return {
         "README.md": {"headline": headline_table(RESULTS)},
         "docs/results.md": {
             "table1": table1(RESULTS / "table1", "..").strip(),
             "any-number": any_number_table(RESULTS / "table1", ".."),
             "group-attention": attention_table(RESULTS / "group_attention", ".."),
-            "table2": "\n\n".join(part for part in parts if part),
+            "table2": f"{main_table(papers, '..')}\n\n{permuted_table(papers)}",
             "either-on-top": either,
             "objects": objects_table(RESULTS / "objects", ".."),
             "race": race_table(RESULTS / "objects", ".."),

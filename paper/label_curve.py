@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper.charts import bare
-from paper.table2_markdown import Curve
+from paper.table2_details import Curve
 from taggernet.viz.colours import FAINT, group_colour
 from taggernet.viz.layout import SMALL, save, style
 

@@ -70,8 +70,7 @@ class Table2(Reproduction):
     """TextureMNIST: errors of Tagger and the baselines, permuted elements, the curve over labels."""
 
     rows: tuple[str, ...] = ()
-    """Some of tagger, baselines, reader, best, small, fresh, permuted, shared-pool, own-pass, curve, or cells by name;
-    else all."""
+    """Some of tagger, baselines, reader, best, small, fresh, permuted, curve, or cells by name; else all."""
 
     folder: ClassVar[str] = "table2"
 

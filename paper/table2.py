@@ -22,7 +22,7 @@ from paper.label_curve import label_curve_figure
 from paper.quick import sized_config
 from paper.records import Record, config_record, evaluate_run, load_record, run_record, same_config
 from paper.table2_cells import ROWS, baseline_cells, chosen_families, wanted
-from paper.table2_markdown import label_curve, table2
+from paper.table2_details import label_curve, table2
 from taggernet.fileio import make_folder, read_json, write_json
 from taggernet.training import Config
 from taggernet.training.datasets import load_split

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from paper.baselines import BASELINES, BaselineConfig
 from paper.baselines.recipes import LABELS
@@ -20,10 +19,9 @@ VARIANTS = ("reader", "best", "small")
 """Tagger by other recipes: with a mask reader, our best, the shipped model's."""
 CURVE = "best"
 """The variant that is also trained with other numbers of labels."""
-ROWS = ("tagger", "baselines", *VARIANTS, "fresh", "permuted", "shared-pool", "own-pass", "curve")
+ROWS = ("tagger", "baselines", *VARIANTS, "fresh", "permuted", "curve")
 """The parts: Tagger by the paper's method, its baselines, the variants, the baselines on fresh compositions, shuffled
-elements, the paper's method with two more habits of the public code (``DataConfig.digit_pool``, ``Config.class_pass``),
-errors over the number of labels."""
+elements, errors over the number of labels."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,7 @@ def baseline_name(method: str, digits: int, labels: int, variant: str = "") -> s
 
 
 def tagger_cells() -> list[TaggerCell]:
-    """The paper's method, the variants where they have recipes, our best one's curve over labels, shuffled elements,
-    and the paper's method with two more habits of the public code."""
+    """The paper's method, the variants where they have recipes, our best one's curve over labels, shuffled elements."""
     found = []
     for variant, digits, labels in itertools.product(("", *VARIANTS), DIGITS, LABELS):
         name, own = tagger_name(digits, labels, variant), first_name(digits, variant)
@@ -65,20 +62,10 @@ def tagger_cells() -> list[TaggerCell]:
             first = recipe(own if own in RECIPES else first_name(digits))
             rows = (variant or "tagger",) if labels in TABLE_LABELS else ()
             found.append(_second(recipe(name), first, (*rows, "curve") if variant == CURVE else rows))
-    first = _on(recipe(first_name(2)), first_name(2, "permuted"), permuted=True)
+    first = _permuted(recipe(first_name(2)), first_name(2, "permuted"))
     for labels in TABLE_LABELS:
-        config = _on(recipe(tagger_name(2, labels, "reader")), tagger_name(2, labels, "permuted"), permuted=True)
+        config = _permuted(recipe(tagger_name(2, labels, "reader")), tagger_name(2, labels, "permuted"))
         found.append(_second(config, first, ("permuted",)))
-    for digits in DIGITS:
-        usual = recipe(first_name(digits))
-        first = _on(usual, first_name(digits, "shared-pool"), digit_pool="shared")
-        for labels in TABLE_LABELS:
-            name = tagger_name(digits, labels, "shared-pool")
-            config = _on(recipe(tagger_name(digits, labels)), name, digit_pool="shared")
-            found.append(_second(config, first, ("shared-pool",)))
-        name = tagger_name(digits, 50_000, "own-pass")
-        config = replace(recipe(tagger_name(digits, 50_000)), recipe=name, class_pass="own")
-        found.append(_second(config, usual, ("own-pass",)))
     return found
 
 
@@ -86,9 +73,9 @@ def _second(config: Config, first: Config, rows: tuple[str, ...]) -> TaggerCell:
     return TaggerCell(replace(config, start_from=first.recipe), first, rows)
 
 
-def _on(config: Config, name: str, **data: Any) -> Config:
-    """The same on other data."""
-    return replace(config, recipe=name, data=replace(config.data, **data))
+def _permuted(config: Config, name: str) -> Config:
+    """The same on scenes whose elements are shuffled."""
+    return replace(config, recipe=name, data=replace(config.data, permuted=True))
 
 
 def baseline_cells() -> list[BaselineCell]:

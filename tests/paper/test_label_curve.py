@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from paper.label_curve import label_curve_figure
-from paper.table2_markdown import Curve
+from paper.table2_details import Curve
 
 
 def test_every_curve_is_drawn_in_the_panel_of_its_data(tmp_path: Path, drawn: list[Figure]) -> None:

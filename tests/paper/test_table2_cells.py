@@ -9,8 +9,7 @@ import pytest
 from paper import table2_cells
 from paper.baselines.recipes import LABELS
 from paper.table2_cells import baseline_cells, baseline_name, chosen_families, tagger_cells, tagger_name, wanted
-from taggernet.config.run import differing_fields
-from taggernet.recipes import RECIPES, recipe
+from taggernet.recipes import RECIPES
 
 
 def test_every_cell_of_the_paper_is_there_and_named_once() -> None:
@@ -36,20 +35,6 @@ def test_cells_are_their_recipes_but_for_labels_and_order() -> None:
             assert replace(config, start_from="") == RECIPES[config.recipe]()
 
 
-@pytest.mark.parametrize(
-    ("row", "of_second", "of_first"),
-    [("shared-pool", "data.digit_pool", "data.digit_pool"), ("own-pass", "class_pass", "")],
-)
-def test_habits_of_the_public_code_are_all_that_differs(row: str, of_second: str, of_first: str) -> None:
-    cells = [cell for cell in tagger_cells() if row in cell.rows]
-    assert cells
-    for cell in cells:
-        usual = recipe(cell.config.recipe.replace(f"-{row}", ""))
-        assert set(differing_fields(cell.config, usual)) == {"recipe", "start_from", of_second}
-        differing = differing_fields(cell.first, recipe(cell.first.recipe.replace(f"-{row}", "")))
-        assert set(differing) == ({"recipe", of_first} if of_first else set())
-
-
 def test_our_recipe_has_rows_as_soon_as_it_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     without = {name: make for name, make in RECIPES.items() if "best" not in name}
     added = {
@@ -73,8 +58,6 @@ def test_our_recipe_has_rows_as_soon_as_it_exists(monkeypatch: pytest.MonkeyPatc
         (["tagger"], {"texture-mnist-1": 2, "texture-mnist-2": 2}),
         (["curve"], {"texture-mnist-1": 4, "texture-mnist-2": 4}),
         (["permuted"], {"texture-mnist-2-permuted": 2}),
-        (["shared-pool"], {"texture-mnist-1-shared-pool": 2, "texture-mnist-2-shared-pool": 2}),
-        (["own-pass"], {"texture-mnist-1": 1, "texture-mnist-2": 1}),
         (["texture-mnist-2"], {"texture-mnist-2": 0}),
         (["texture-mnist-1-best-labels-*k"], {"texture-mnist-1": 3}),
     ],
