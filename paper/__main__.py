@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from paper.any_number import any_number, summary_lines
 from paper.baselines import baseline, quick, run_baseline
 from paper.baselines.sweep import errors_by_setting, sweep
 from paper.phase2_sweep import phase2_sweep, ranking
@@ -21,10 +20,9 @@ from paper.probes import Probes
 from paper.quick import sized_config
 from paper.rc import RCRun, run_rc
 from paper.removal import removal
-from paper.reproduce import Figure4, Figure5, Objects, Race, Table1, Table2
+from paper.reproduce import AnyNumber, Figure4, Figure5, Objects, Race, Table1, Table2
 from paper.shipping import Ship
 from paper.slot_attention.run import PUBLISHED_RATE
-from taggernet.config.run import Config
 from taggernet.data import shapes
 from taggernet.errors import exit_on_user_error
 from taggernet.fileio import make_folder, read_json, write_json
@@ -258,45 +256,6 @@ class Removal:
         )
         if self.out is not None:
             write_json(self.out, record)
-
-
-@dataclass(frozen=True)
-class AnyNumber:
-    """One model for Shapes scenes of one to five objects: AMI and cost for each number of objects, and removal."""
-
-    seeds: int = 5
-    """How many models to train."""
-    group_attention: int | None = None
-    """Width of the attention between groups; by default the recipe's, 0: none."""
-    updates: int | None = None
-    """Number of updates of each phase; by default the recipes'."""
-    scenes: int = 10_000
-    """Test scenes for each number of objects, five times as many as for validation."""
-    test: bool = True
-    """Measure the test split too; leave it out while choosing settings."""
-    out: Path | None = None
-    """The record; by default results/table1/any-number.json."""
-    run: Path | None = None
-    """Folder for the run of the second phase, its models included; by default none is kept."""
-    quick: bool = False
-    """Toy size: shows that it works."""
-    device: str = "auto"
-    """auto, cpu, cuda, ..."""
-
-    def __call__(self) -> None:
-        first, then = (self._sized(recipe(name)) for name in ("shapes-any", "shapes-any-refined"))
-        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "any-number.json"
-        make_folder(out.parent)
-        record = any_number(first, then, 20 if self.quick else self.scenes, self.test, self.run)
-        write_json(out, record)
-        print("\n".join(summary_lines(record)))
-
-    def _sized(self, config: Config) -> Config:
-        if self.group_attention is not None:
-            config = replace(config, model=replace(config.model, group_attention=self.group_attention))
-        if self.updates is not None:
-            config = replace(config, optimiser=replace(config.optimiser, updates=self.updates))
-        return sized_config(config, self.seeds, self.device, self.quick)
 
 
 COMMANDS: dict[str, Any] = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from paper.animation import animation
+from paper.any_number import any_number, summary_lines
 from paper.figure4 import figure4
 from paper.figure5 import figure5
 from paper.objects import METHODS, reproduce_objects
@@ -17,7 +18,7 @@ from paper.race import race
 from paper.table1 import reproduce_table1
 from paper.table2 import ROWS, reproduce_table2, train_family
 from paper.table2_cells import tagger_name
-from taggernet.config.run import DataConfig
+from taggernet.config.run import Config, DataConfig
 from taggernet.config.validate import check_choice
 from taggernet.fileio import make_folder, write_json
 from taggernet.recipes import RECIPES, recipe
@@ -176,3 +177,42 @@ class Figure5(Reproduction):
         words = "a model trained on one digit" if trained_on_one else "the same model"
         print(f"figure 5 is in {results}: figure5.pdf, figure5.png, described in figure5.json")
         print(f"D, the scene of one digit, is grouped by {words}")
+
+
+@dataclass(frozen=True)
+class AnyNumber:
+    """One model for Shapes scenes of one to five objects: AMI and cost for each number of objects, and removal."""
+
+    seeds: int = 5
+    """How many models to train."""
+    group_attention: int | None = None
+    """Width of the attention between groups; by default the recipe's, 0: none."""
+    updates: int | None = None
+    """Number of updates of each phase; by default the recipes'."""
+    scenes: int = 10_000
+    """Test scenes for each number of objects, five times as many as for validation."""
+    test: bool = True
+    """Measure the test split too; leave it out while choosing settings."""
+    out: Path | None = None
+    """The record; by default results/table1/any-number.json."""
+    run: Path | None = None
+    """Folder for the run of the second phase, its models included; by default none is kept."""
+    quick: bool = False
+    """Toy size: shows that it works."""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+    def __call__(self) -> None:
+        first, then = (self._sized(recipe(name)) for name in ("shapes-any", "shapes-any-refined"))
+        out = self.out or Path("results/quick/table1" if self.quick else "results/table1") / "any-number.json"
+        make_folder(out.parent)
+        record = any_number(first, then, 20 if self.quick else self.scenes, self.test, self.run)
+        write_json(out, record)
+        print("\n".join(summary_lines(record)))
+
+    def _sized(self, config: Config) -> Config:
+        if self.group_attention is not None:
+            config = replace(config, model=replace(config.model, group_attention=self.group_attention))
+        if self.updates is not None:
+            config = replace(config, optimiser=replace(config.optimiser, updates=self.updates))
+        return sized_config(config, self.seeds, self.device, self.quick)
