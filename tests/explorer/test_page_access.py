@@ -67,6 +67,45 @@ def test_what_is_drawn_and_what_comes_of_it_are_seen_together(width: int, visit:
         page.set_viewport_size({"width": 1280, "height": 900})
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_pictures_stay_where_they_are(width: int, visit: Visit) -> None:
+    """While a pixel is pointed at, and a group hidden and another removed."""
+    page = visit()
+    place = """() => ['output', 'play'].map(id => Math.round(document.getElementById(id).getBoundingClientRect().top + scrollY))"""
+    try:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.mouse.move(1, 1)
+        before = page.evaluate(place)
+        page.locator("#output").hover()
+        assert page.evaluate(place) == before
+        page.locator(".hide").first.click()
+        page.locator(".remove").nth(1).click()
+        assert page.evaluate(place) == before
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 900})
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_under_an_answer(width: int, visit: Visit) -> None:
+    page = visit("real-batch-classes")
+    place = (
+        "() => [explorer.quiz.next.getBoundingClientRect().top + scrollY, document.getElementById('quiz').offsetHeight]"
+    )
+    try:
+        page.set_viewport_size({"width": width, "height": 900})
+        before = page.evaluate(place)
+        page.locator(".digit").first.click()
+        page.locator("#quiz").get_by_role("button", name="Answer").click()
+        assert page.get_by_role("button", name="Look at its groups").is_visible()
+        assert page.evaluate(place) == before
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.evaluate(
+            "() => explorer.quiz.go({ ...explorer.quiz.round, answered: false, scenes: 0, you: 0, network: 0 })"
+        )
+        page.evaluate("() => localStorage.clear()")
+
+
 def test_the_human_test_fits_a_phone(visit: Visit) -> None:
     page = visit("real-batch-classes")
     try:
@@ -114,6 +153,8 @@ def test_every_control_is_reached_by_keyboard_and_shows_it(visit: Visit) -> None
     page.locator("input[name=source][value=test]").focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("explorer.session.view.source") == "random"
+    inner = page.evaluate("() => getComputedStyle(document.activeElement.nextElementSibling).boxShadow")
+    assert "inset" in inner  # the ring alone is lost on what is chosen
     wanted = {
         "model",
         "play",

@@ -119,6 +119,23 @@ def test_on_arrival_every_object_can_be_removed(visit: Visit) -> None:
     assert max(left) < 0.1
 
 
+def test_what_is_removed_is_gone_everywhere(visit: Visit) -> None:
+    """From the small pictures too, and the cards count the pixels that they show."""
+    page = visit(view="scene=41")
+    before = page.evaluate(PIXELS, "output")
+    claimed = "() => [0, 1, 2, 3].map(k => { const { m, z } = explorer.session.state; \
+      return m.slice(400 * k, 400 * (k + 1)).reduce((sum, share, e) => sum + share * z[400 * k + e], 0) })"
+    shares = page.evaluate(claimed)
+    first = shares.index(max(shares))
+    page.locator(".remove").nth(first).click()
+    assert page.evaluate(PIXELS, "output") != before
+    small = "() => [...document.querySelector('.frame[aria-pressed=true] canvas').getContext('2d').getImageData(0, 0, 20, 20).data]"
+    assert page.evaluate(small) == page.evaluate(PIXELS, "output")
+    shares = page.evaluate(claimed)
+    others = max((k for k in range(4) if k != first), key=lambda k: shares[k])
+    assert page.locator(".card .note").nth(others).inner_text() == f"Explains about {round(shares[others])} pixels."
+
+
 def test_ami_says_when_a_group_is_removed(visit: Visit) -> None:
     page = visit()
     page.locator(".remove").first.click()
@@ -246,6 +263,10 @@ def test_the_first_words_are_those_of_the_model(visit: Visit) -> None:
     written = " ".join(visit().locator("#lead").inner_text().split())
     assert written.startswith("You see three shapes at a glance; this network sees 400 loose pixels")
     assert written.endswith("Watch it guess eight times, and the shapes come apart.")
+    assert "grey" in visit().locator("#words").inner_text()
+    assert "grey in places" not in visit("conv-colour").locator("#words").inner_text()
+    assert "FG-ARI" in visit("conv-colour").locator("#words").inner_text()
+    assert "FG-ARI" not in visit().locator("#words").inner_text()  # which has no figure of that name
     assert "Two handwritten digits" in visit("real-batch-classes").locator("#lead").inner_text()
     assert "Watch it guess four times." in visit("conv-colour").locator("#lead").inner_text()
 
@@ -263,6 +284,17 @@ def test_a_scene_plays_on_arrival_and_then_it_is_the_visitors_turn(new_visit: Vi
       list.getEntries().reduce((sum, entry) => sum + entry.value, 0))).observe({ type: 'layout-shift', buffered: true })
       || setTimeout(() => done(0), 300))""")
     assert shift < 0.05
+
+
+def test_what_waits_while_it_plays_is_done_when_it_ends(new_visit: Visit) -> None:
+    page = new_visit(view="t=1", reduced_motion="no-preference")
+    for cell in page.locator(".compare-cell").all():
+        cell.get_by_text("AMI").wait_for()
+    page.locator(".handle").first.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => location.hash.includes('things')")
+    page.locator("#play").click()  # from another start
+    page.wait_for_function("() => location.hash.includes('seed=1')")
 
 
 def test_nothing_moves_by_itself_where_motion_is_unwanted(visit: Visit) -> None:
@@ -303,6 +335,10 @@ def test_shapes_are_added_drawn_and_taken_out(visit: Visit) -> None:
     page.locator(".handle").first.focus()
     page.keyboard.press("Delete")
     assert [thing["kind"] for thing in state(page)["things"]] == ["square"]
+    page.keyboard.press("Delete")  # which the next one has the focus for
+    assert state(page)["things"] == []
+    assert page.evaluate("document.activeElement.id") == "output"
+    page.get_by_role("button", name="Add square").click()
     page.locator("input[name=tool][value=pen]").check()
     page.evaluate("scrollTo(0, 0)")
     page.mouse.move(*centre(page, 18, 2))

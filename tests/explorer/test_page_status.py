@@ -10,7 +10,7 @@ from page_toys import Site, Visit
 from taggernet.explorer.bundle import PAGE
 
 CONDITIONS = "() => (({ k, t, seed, noise }) => [k, t, seed, noise])(explorer.session.view)"
-GIVEN_BACK = """async () => { const { givenBack } = await import('./ui/status.js'), { session } = explorer
+GIVEN_BACK = """async () => { const { givenBack } = await import('./ui/session.js'), { session } = explorer
   return givenBack(session.painted.x, session.history.at(-1), 1) }"""
 """The share of the ink that the groups give back."""
 LEFT_OUT = "Group 2 is removed; the others share out its pixels."
@@ -134,6 +134,14 @@ def test_two_boxes_of_the_pen_come_out_as_groups(visit: Visit) -> None:
     corner = "([row, col]) => { const { m, groups } = explorer.session.history.at(-1), at = row * 20 + col; \
       return [...Array(groups).keys()].reduce((a, b) => (m[b * 400 + at] > m[a * 400 + at] ? b : a)) }"
     assert page.evaluate(corner, [3, 5]) != page.evaluate(corner, [12, 14])
+    use(page, "move")
+
+
+def test_groups_that_hold_nothing_begin_again_while_the_pen_draws(visit: Visit) -> None:
+    page = visit(view="things=&k=6")  # where the groups of the empty picture leave the whole stroke blank
+    draw(page, *square(2, 2))
+    assert page.evaluate(GIVEN_BACK) > 0.6
+    assert status(page) == FOLLOWS
     use(page, "move")
 
 

@@ -168,6 +168,20 @@ test('what an address says wrongly is left out', () => {
   assert.deepEqual(decode('', world), {})
 })
 
+test('groups go on from where they are, unless they hold nothing of the picture', () => {
+  const session = begin(), { scene } = session.view
+  session.follow({ ...scene, things: scene.things.slice(1) })
+  assert.equal(session.live, true)
+  assert.ok(session.leftBlank(0))
+  const last = session.history[session.history.length - 1]
+  session.follow(scene)
+  assert.notEqual(session.history[0], last)
+  const filled = session.history[session.history.length - 1]
+  filled.z.fill(1)
+  session.follow({ ...scene, things: scene.things.slice(1) })
+  assert.equal(session.history[0], filled)
+})
+
 test('a stroke has no gaps, stays on the canvas, and is as wide as the canvas asks', () => {
   const canvas = { height: 20, width: 30 }
   const cells = stroke([2, 3], [9, 28], canvas, 1).map((at) => [Math.floor(at / 30), at % 30])

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ShapeWorld } from '../../../src/taggernet/explorer/page/scenes/shapes.js'
-import { givenBack, statusOf } from '../../../src/taggernet/explorer/page/ui/status.js'
+import { givenBack, Session } from '../../../src/taggernet/explorer/page/ui/session.js'
+import { statusOf } from '../../../src/taggernet/explorer/page/ui/status.js'
 
 const world = new ShapeWorld(20), SHAPES = world.test(0)
 
@@ -11,7 +12,8 @@ function shown(view = {}, { live = false, states = 6, ink = 1 } = {}) {
   const whole = { scene: SHAPES, k: 2, shown: states - 1, noise: 0, hidden: new Set(), removed: new Set(), ...view }
   const state = { groups: 2, m: new Float32Array(800).fill(0.5), z: new Float32Array(800).fill(ink) }
   const tagger = { config: { kind: 'binary', channels: 1, start: 'random' } }
-  return { world, view: whole, live, history: new Array(states).fill(state), tagger, painted: world.paint(whole.scene) }
+  const { leftBlank } = Session.prototype
+  return { world, leftBlank, view: whole, live, history: new Array(states).fill(state), tagger, painted: world.paint(whole.scene) }
 }
 
 const said = (view, more, moment = {}) => statusOf(shown(view, more), { playing: false, tool: 'move', task: null, ...moment })

@@ -92,6 +92,7 @@ class Page {
     this.player = new Player(session, (playing) => {
       say(byId('play'), playing ? 'Stop' : 'Play')
       this.describe()
+      if (!playing) this.settleSoon()
     })
     this.painter = this.dressed()
     session.onChange((change) => this.render(change))
@@ -151,9 +152,8 @@ class Page {
     this.controls.render()
     this.figures()
     this.describe()
-    clearTimeout(this.settling)
     this.compare.stop()
-    this.settling = setTimeout(() => this.settle(), SETTLED)
+    this.settleSoon()
   }
 
   /** Say what is shown, whatever was said before. */
@@ -166,16 +166,22 @@ class Page {
     const { session } = this, { view, ami, foregroundAri: ari } = session
     const edited = view.removed.size ? ' with all groups' : ''
     say(byId('ami'), ami === null ? 'no truth here' : `${figure(ami)}${edited}`)
+    byId('ami').classList.toggle('small', ami === null || edited !== '')
     byId('ari').closest('div').hidden = session.world.background === null
     say(byId('ari'), ari === null ? '–' : figure(ari))
     say(byId('time'), `${session.milliseconds.toFixed(1)} ms`)
     const last = session.history.length - 1
-    const moment = session.live ? 'live' : view.shown === 0 ? this.start.name : `iteration ${view.shown} of ${last}`
     const away = [view.hidden.size ? `${view.hidden.size} hidden` : '', view.removed.size ? `${view.removed.size} removed` : ''].filter(Boolean)
-    say(byId('shown-title'), [moment, ...away].join(', '))
+    const moment = session.live ? 'live' : view.shown === 0 ? this.start.name : `iteration ${view.shown} of ${last}`
+    say(byId('shown-title'), away.join(', ') || moment)
   }
 
-  /** What can wait until the visitor pauses. */
+  settleSoon() {
+    clearTimeout(this.settling)
+    this.settling = setTimeout(() => this.settle(), SETTLED)
+  }
+
+  /** What can wait until the visitor pauses, or until nothing plays any more. */
   settle() {
     if (this.player.playing) return
     this.inside.render(this.painter)
@@ -237,7 +243,7 @@ async function open(entry, digits, address) {
   page = new Page(entry, tagger, await worldFor(entry, tagger, digits))
   Object.assign(window, { explorer: page })
   say(byId('lead'), leadFor(page.session.world, page.session.view.t))
-  list(tagger.config.start)
+  list(tagger.config, page.session.world)
   say(byId('fresh'), page.start.again)
   say(byId('how'), tagger.how === 'wasm' ? 'The network runs in your browser (WebAssembly).' : 'The network runs in your browser in plain JavaScript, as WebAssembly is not available here: many times slower.')
   byId('stage').removeAttribute('aria-busy')

@@ -99,12 +99,12 @@ export class GroupCards {
 
   /** @param {number} k */
   noteOf(k) {
-    const { view, history, tagger } = this.session
+    const { view, state, tagger } = this.session
     if (view.removed.has(k)) return 'Removed: the others fill in.'
     if (view.hidden.has(k)) return 'Hidden: nothing else changed.'
-    const shown = history[view.shown], n = shown.m.length / shown.groups
+    const n = state.m.length / state.groups
     let share = 0
-    for (let p = 0; p < n; p++) share += shown.m[k * n + p] * (this.painter?.inkOf(shown, k, p) ?? 1)
+    for (let p = 0; p < n; p++) share += state.m[k * n + p] * (this.painter?.inkOf(state, k, p) ?? 1)
     const count = Math.round(share)
     if (view.shown === 0) return STARTS[tagger.config.start].note
     return count < 2 ? 'Spare: it explains nothing here.' : `Explains about ${count} pixels.`

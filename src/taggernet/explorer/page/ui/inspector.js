@@ -37,7 +37,7 @@ export class Inspector {
     this.box.classList.toggle('idle', position === null)
     this.seen.hidden = position === null || config.channels === 1
     if (position === null) {
-      say(this.title, 'Point at a pixel or tap it, or focus the right picture and use the arrow keys, to see who claims it.')
+      say(this.title, 'Point at a pixel or tap it to see whose it is, or use arrow keys in the right picture.')
       this.light(null)
     } else {
       const values = seen.subarray(position * config.channels, (position + 1) * config.channels)

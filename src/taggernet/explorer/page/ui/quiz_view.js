@@ -31,11 +31,11 @@ export class QuizView {
     this.digits = Array.from({ length: 10 }, (_, digit) => make('button', { class: 'digit', 'aria-pressed': 'false', text: digit, onclick: () => this.choose(digit) }))
     this.answer = make('button', { class: 'primary', text: 'Answer', onclick: () => this.score() })
     this.next = make('button', { text: 'Skip', onclick: () => this.go(following(this.round)) })
-    this.open = make('button', { class: 'link', text: 'Look at its groups above', onclick: () => this.look() })
+    this.open = make('button', { class: 'link', text: 'Look at its groups', onclick: () => this.look() })
     this.said = make('p', { class: 'said', role: 'status', 'aria-live': 'polite' })
     this.tally = make('div', { class: 'tally' })
     this.reset = make('button', { class: 'link', text: 'Start over', onclick: () => this.go(newRound(Math.floor(Math.random() * 1e6))) })
-    this.after = make('figure', { class: 'picture' }, make('figcaption', { text: 'How the network saw it' }), this.revealed)
+    this.after = make('figure', { class: 'picture' }, make('figcaption', { text: 'How the network saw it' }), this.revealed, this.open)
     byId('quiz-body').replaceChildren(
       make('p', { class: 'about', text: 'Two handwritten digits, one in front of the other, each with a texture of its own. Which ones? The paper asked five people; the best of them, after days of practice, still missed 30 %.' }),
       make('div', { class: 'quiz' },
@@ -113,11 +113,9 @@ export class QuizView {
     this.next.classList.toggle('primary', round.answered)
     say(this.next, round.answered ? 'Next scene' : 'Skip')
     this.tally.replaceChildren(...this.lines())
-    this.reset.hidden = !round.scenes
-    if (this.open.isConnected !== round.answered) {
-      if (round.answered) this.after.append(this.open)
-      else this.open.remove()
-    }
+    // They keep their place, so that nothing moves under the finger that answers.
+    this.reset.style.visibility = round.scenes ? 'visible' : 'hidden'
+    this.open.style.visibility = round.answered ? 'visible' : 'hidden'
   }
 
   lines() {

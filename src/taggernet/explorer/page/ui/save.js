@@ -56,12 +56,12 @@ export function picture(session, painter) {
 export function animation(session, painter) {
   const { history, view, seen, live } = session
   const width = 2 * LARGE + 3 * GAP, height = LARGE + LINE + GAP
-  const frames = history.map((state, i) => {
+  const frames = history.map((_, i) => {
     const { context } = sheet(width, height, painter)
     write(context, painter, 'What it sees', GAP, LINE / 2)
     write(context, painter, live ? `frame ${i}` : i ? `iteration ${i}` : STARTS[session.tagger.config.start].name, LARGE + 2 * GAP, LINE / 2)
     place(context, session, painter.input(seen), GAP, LINE, LARGE)
-    place(context, session, painter.groups(state, view.hidden), LARGE + 2 * GAP, LINE, LARGE)
+    place(context, session, painter.groups(session.stateAt(i), view.hidden), LARGE + 2 * GAP, LINE, LARGE)
     return { pixels: context.getImageData(0, 0, width, height).data, milliseconds: i === history.length - 1 ? 2000 : 700 }
   })
   return new Blob([encodeGif(frames, width, height)], { type: 'image/gif' })

@@ -19,6 +19,8 @@ export const MOST_GROUPS = 8
 export const MOST_ITERATIONS = 10
 /** Iterations per frame while a thing is dragged, each frame starting from the last one's state. */
 export const LIVE_ITERATIONS = 2
+/** Below this share of the ink that the groups give back, a picture counts as left blank. */
+const BLANK = 0.1
 
 /** Beyond these a view has to be grouped again. */
 const GROUPED_BY = ['scene', 'k', 't', 'seed', 'noise']
@@ -108,13 +110,14 @@ export class Session {
     this.seen = corrupted(this.painted.x, noise, this.tagger.config, seed, (element) => this.tagger.scaleOf(element))
   }
 
-  /** The scene a little changed: the groups go on from where they are. @param {any} scene */
+  /** The scene a little changed: the groups go on from where they are; those that left it blank begin again. @param {any} scene */
   follow(scene) {
-    const last = this.history[this.history.length - 1]
+    const end = this.history.length - 1, again = this.leftBlank(end)
     this.view = { ...this.view, scene, source: /** @type {Source} */ ('own'), shown: LIVE_ITERATIONS }
     this.look()
     const begin = performance.now()
     const x = this.tagger.inputs(this.seen), at = Math.max(this.view.t, this.tagger.card.iterations)
+    const last = again ? this.tagger.start(this.view.k, this.view.seed, x) : this.history[end]
     const prior = this.tagger.priorFrom(x, last, at, this.view.seed)
     this.history = [last]
     for (let i = 0; i < LIVE_ITERATIONS; i++) this.history.push(this.tagger.step(x, this.history[i], at, prior))
@@ -128,9 +131,20 @@ export class Session {
     this.set({ seed: this.view.seed + 1 })
   }
 
-  /** The state shown, with what was removed taken out. */
+  /** A state with what was removed taken out. @param {number} iteration */
+  stateAt(iteration) {
+    return without(this.history[iteration], this.view.removed)
+  }
+
+  /** The state shown. */
   get state() {
-    return without(this.history[this.view.shown], this.view.removed)
+    return this.stateAt(this.view.shown)
+  }
+
+  /** Whether the groups give back next to nothing of the ink, as if it were noise. @param {number} iteration */
+  leftBlank(iteration) {
+    const { kind, channels } = this.tagger.config
+    return kind === 'binary' && givenBack(this.painted.x, this.history[iteration], channels) < BLANK
   }
 
   /** Hide or show a group. @param {number} group */
@@ -169,6 +183,20 @@ export class Session {
   tell(change) {
     for (const listener of this.listeners) listener(change)
   }
+}
+
+/** The share of the ink that all groups together expect as well. @param {Float32Array} x @param {State} state @param {number} channels */
+export function givenBack(x, { m, z, groups }, channels) {
+  const positions = x.length / channels
+  let drawn = 0, found = 0
+  for (let at = 0; at < x.length; at++) {
+    if (x[at] < 0.5) continue
+    let expected = 0
+    for (let k = 0; k < groups; k++) expected += m[k * positions + Math.floor(at / channels)] * z[k * x.length + at]
+    drawn += 1
+    found += Number(expected > 0.5)
+  }
+  return drawn ? found / drawn : 1
 }
 
 /** @param {Set<number>} set @param {number} item */

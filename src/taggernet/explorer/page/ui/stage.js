@@ -199,6 +199,8 @@ export class Stage {
       event.preventDefault()
       const things = view.scene.things.filter((/** @type {any} */ _, /** @type {number} */ i) => i !== index)
       this.session.set({ scene: { ...view.scene, things, number: undefined }, source: 'own' })
+      const next = this.handles[Math.min(index, things.length - 1)] ?? this.output
+      next.focus()
       this.tell(`The ${world.title(thing)} is taken out.`)
     }
   }

@@ -6,9 +6,6 @@ import { STARTS } from './words.js'
  * @typedef {{playing: boolean, tool: string, task: string | null}} Moment what the session does not know
  */
 
-/** Below this share of the ink that the groups give back, a drawing counts as left blank. */
-const BLANK = 0.1
-
 /** @param {Session} session @param {Moment} moment */
 export function statusOf(session, { playing, tool, task }) {
   if (isEmpty(session)) return emptySentence(session.world, session.view.noise)
@@ -57,25 +54,12 @@ function momentSentence({ view: { shown }, history, live, tagger }, playing) {
 }
 
 /** Of ink that no group gives back; null if they do. @param {Session} session */
-function blankSentence({ view: { scene, shown }, painted, history, tagger }) {
-  if (tagger.config.kind !== 'binary' || givenBack(painted.x, history[shown], tagger.config.channels) >= BLANK) return null
+function blankSentence(session) {
+  const { scene, shown } = session.view
+  if (!session.leftBlank(shown)) return null
   return scene.ink
     ? 'The groups leave the drawing blank, as they do with noise: draw thicker lines or larger shapes.'
     : 'The groups leave the picture blank, as they do with noise.'
-}
-
-/** The share of the ink that all groups together expect as well. @param {Float32Array} x @param {import('../model/tagger.js').State} state @param {number} channels */
-export function givenBack(x, { m, z, groups }, channels) {
-  const positions = x.length / channels
-  let drawn = 0, found = 0
-  for (let at = 0; at < x.length; at++) {
-    if (x[at] < 0.5) continue
-    let expected = 0
-    for (let k = 0; k < groups; k++) expected += m[k * positions + Math.floor(at / channels)] * z[k * x.length + at]
-    drawn += 1
-    found += Number(expected > 0.5)
-  }
-  return drawn ? found / drawn : 1
 }
 
 /** @param {Session} session */

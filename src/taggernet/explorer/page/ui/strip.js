@@ -38,7 +38,7 @@ export class Strip {
       label.textContent = this.nameOf(i)
       button.setAttribute('aria-label', this.session.live ? `Frame, ${this.nameOf(i)}` : i ? `Iteration ${i}` : `The ${STARTS[this.session.tagger.config.start].name}`)
       button.setAttribute('aria-pressed', String(i === view.shown))
-      if (repaint) paint(canvas, painter.groups(history[i], view.hidden), world.height, world.width)
+      if (repaint) paint(canvas, painter.groups(this.session.stateAt(i), view.hidden), world.height, world.width)
     })
     const { truth, scored } = this.session.painted
     this.truthBox.hidden = !scored || !truth

@@ -63,10 +63,12 @@ export function leadFor({ name, objects, fewest, height, width }, iterations) {
   return `You see a few ${many} at a glance; this network sees loose pixels, and nobody ever told it what a ${one} is. ${LEARNED} ${watch}.`
 }
 
-/** All words, with those of the model's start. @param {string} start */
-export function list(start) {
+/** The words that this page uses, with those of the model's start. @param {{start: string, kind: string}} config @param {any} world */
+export function list({ start, kind }, { background }) {
   WORDS.t[1] = `How often the network improves its guess. ${STARTS[start].sentence}`
-  byId('words').replaceChildren(...Object.values(WORDS).flatMap(([name, meaning]) => [make('dt', { text: name }), make('dd', { text: meaning })]))
+  const unused = [background === null ? 'ari' : '', kind === 'binary' ? '' : 'grey']
+  const used = Object.keys(WORDS).filter((name) => !unused.includes(name)).map((name) => WORDS[name])
+  byId('words').replaceChildren(...used.flatMap(([name, meaning]) => [make('dt', { text: name }), make('dd', { text: meaning })]))
 }
 
 /** Bubbles open by mouse, touch and keyboard, and close with Escape. */
