@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -104,11 +105,36 @@ def test_labels_that_teach_nothing_are_refused(y: Any, words: str) -> None:
         ({"updates": 0}, "updates=0"),
         ({"n_groups": 0}, "groups=0"),
         ({"widths": (3,)}, "widths"),
+        ({"widths": 64}, "widths=64 is not a list"),
+        ({"class_cost": 0}, "class_cost=0 must be positive"),
+        ({"class_cost": "1"}, "class_cost='1' is not a number"),
     ],
 )
 def test_bad_parameters_get_one_sentence(options: dict[str, Any], words: str) -> None:
+    estimator = TaggerClassifier if "class_cost" in options else TaggerGrouper
+    with pytest.raises((ValueError, TypeError), match=words):
+        estimator(**options).fit(*blobs(60))
+
+
+@pytest.mark.parametrize(
+    ("scale", "offset", "words"),
+    [(0, 3, "every value of x is 3"), (1, 1e9, "subtract the mean"), (1e32, 0, "too large"), (1e-60, 0, "too small")],
+)
+def test_values_that_cannot_be_told_apart_are_refused(scale: float, offset: float, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        TaggerGrouper(**options).fit(blobs(60)[0])
+        TaggerGrouper(updates=2).fit(scale * blobs(60)[0] + offset)
+
+
+def test_uses_that_cannot_be_get_one_sentence() -> None:
+    x, y = blobs(60)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        TaggerGrouper().group(x)
+    model = TaggerClassifier(updates=2).fit(x, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(x, y[:5])
+    with pytest.raises(ValueError, match="1d array"):
+        model.score(x, np.stack([y, y], 1))
+    assert model.score(x, y.tolist()) == model.score(x, y)
 
 
 def test_in_a_pipeline_and_a_search() -> None:

@@ -41,6 +41,8 @@ def float_array(x: object) -> Array:
     try:
         array = np.asarray(x)
     except ValueError:
+        if not isinstance(x, list | tuple):
+            raise TypeError(f"x is of type {type(x).__name__}: give an array of numbers, of Scenes their x") from None
         raise ValueError("x is a list whose parts differ in shape: give inputs of one shape, e.g. an array") from None
     if array.dtype.kind not in "buif":
         raise TypeError(f"x is an array of {array.dtype}: give numbers (bool, integer or float)")

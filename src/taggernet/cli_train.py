@@ -37,7 +37,7 @@ def train_options(source: str, args: list[str], parse_words: Parse) -> Train:
         return replace(options, config=_tested_alike(options.config, config, args))
 
     if source not in RECIPES and _is_file_name(source):
-        return _options_for_file(source, parse)
+        return _options_for_file(source, parse, told="--channels-axis" in _options_in(args))
     if source not in RECIPES and Path(source).is_dir():
         raise ValueError(
             f"{source} is a folder, but a recipe or a file of your own is expected: to resume a run, repeat its command"
@@ -53,12 +53,17 @@ def train_options(source: str, args: list[str], parse_words: Parse) -> Train:
 
 def _tested_alike(config: Config, default: Config, args: list[str]) -> Config:
     """K as it was given for training holds in use too, and there are no fewer iterations, unless these were given."""
-    given = {word.partition("=")[0].replace("_", "-") for word in args}
+    given = _options_in(args)
     if config.groups != default.groups and "--test-groups" not in given:
         config = replace(config, test_groups=config.groups)
     if config.iterations != default.iterations and "--test-iterations" not in given:
         config = replace(config, test_iterations=max(config.iterations, config.test_iterations))
     return config
+
+
+def _options_in(args: list[str]) -> set[str]:
+    """The names of the options that were given."""
+    return {word.partition("=")[0].replace("_", "-") for word in args}
 
 
 def _finetuned(options: Train, config: Config) -> Config:
@@ -74,8 +79,11 @@ def _is_file_name(name: str) -> bool:
     return name.lower().endswith((".npz", ".npy", ".h5", ".hdf5")) or Path(name).is_file()
 
 
-def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
-    """The options for a user's file; the data type and what follows from it are detected and printed."""
+def _options_for_file(name: str, parse: Callable[[Config], Train], *, told: bool) -> Train:
+    """The options for a user's file; the data type and what follows from it are detected and printed.
+
+    ``told``: where the channels are was said, and needs no hint.
+    """
     from taggernet.training import auto_config
 
     def infer() -> Train:
@@ -99,6 +107,8 @@ def _options_for_file(name: str, parse: Callable[[Config], Train]) -> Train:
         options = infer()
     if is_first_process():
         print(f"{found}\n{auto_config.choices(options.config)} (each has an option, see --help)")
+        for hint in auto_config.hints(found, options.config, axis_given=told):
+            print(f"hint: {hint}")
     return options
 
 

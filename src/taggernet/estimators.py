@@ -10,19 +10,20 @@ by side in a row share a mask, e.g. 3 for colour images (n, H, W, 3) made rows b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from taggernet.arrays import Array
-from taggernet.config.validate import check_count
+from taggernet.config.validate import check_count, check_number
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, survey
 from taggernet.evaluation import stack_weights
@@ -33,7 +34,7 @@ from taggernet.tag import Grouping, State
 from taggernet.tag.grouping import batches, join_histories
 from taggernet.tagger import Tagger
 from taggernet.training import Config, DataConfig, OptimiserConfig, RuntimeConfig, train_to_end
-from taggernet.training.auto_config import V_RATE, model_for
+from taggernet.training.auto_config import V_RATE, check_spread, model_for
 from taggernet.training.datasets import IN_MEMORY
 
 UNLABELLED = -1
@@ -87,8 +88,11 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
         images = x.reshape(len(x), -1, channels) if channels > 1 else x
         kind = None if self.kind == "auto" else self.kind
         scenes = Scenes.of(images, classes=classes, kind=kind, channels_axis="last" if channels > 1 else "none")
-        found = survey(LazyArrays.of(scenes), kind)
-        model = model_for(found, scenes.shape, tuple(self.widths), n_classes, channels=channels)
+        whole = replace(LazyArrays.of(scenes, "X"), x=images)  # in float64, which tells more apart
+        found = survey(whole, kind)
+        check_spread(whole, found)
+        widths = tuple(self.widths) if isinstance(self.widths, Iterable) else self.widths  # TaggerConfig checks them
+        model = model_for(found, scenes.shape, widths, n_classes, channels=channels)
         norm = model.norm if self.norm == "auto" else cast(NormKind, self.norm)  # TaggerConfig checks it
         model = replace(model, norm=norm, noise=model.noise if self.noise is None else self.noise)
         config = Config(
@@ -136,9 +140,9 @@ class _TaggerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def group(self, X: Any) -> Grouping:
         """All there is to know of the groups: masks, reconstructions, labels, history (K, N as the last dimensions)."""
-        model = self.model_
+        states, model = self._states(X), self.model_
         config = model.config
-        return Grouping(self._states(X), config.shape, as_numpy=True, units=model.units, channels=config.channels)
+        return Grouping(states, config.shape, as_numpy=True, units=model.units, channels=config.channels)
 
 
 class TaggerGrouper(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TaggerEstimator):  # type: ignore[misc]
@@ -234,9 +238,10 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
         self.classes_, numbers = np.unique(y[known], return_inverse=True)
         classes = np.full(len(y), UNLABELLED)
         classes[known] = numbers
-        if not self.class_cost > 0:
+        cost = check_number("class_cost", self.class_cost)
+        if not cost > 0:
             raise ValueError(f"class_cost={self.class_cost} must be positive: without it no class is learned")
-        self._train(np.asarray(X), classes, len(self.classes_), float(self.class_cost))
+        self._train(np.asarray(X), classes, len(self.classes_), cost)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -252,7 +257,8 @@ class TaggerClassifier(ClassifierMixin, _TaggerEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy over the samples that have a label."""
-        y = np.asarray(y)
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
         without = y.dtype.kind in "if" and UNLABELLED not in self.classes_
         known = y != UNLABELLED if without else np.ones(len(y), bool)
         if not known.any():

@@ -151,9 +151,10 @@ def write_zip(path: Path, members: dict[str, bytes], how: int = zipfile.ZIP_DEFL
 @pytest.mark.parametrize(
     ("members", "error", "message"),
     [
-        ({"y.npy": GOOD}, ValueError, "holds an array 'y', expected x"),
-        ({"groups.npy": GOOD}, ValueError, "holds no array 'x'"),
-        ({}, ValueError, "holds no array 'x'"),
+        ({"x.npy": GOOD, "y.npy": GOOD}, ValueError, "holds 'y', but only arrays x, groups and classes"),
+        ({"X.npy": GOOD, "y.npy": GOOD}, ValueError, "holds 'X', 'y', but no array 'x': save the scenes as x"),
+        ({"groups.npy": GOOD}, ValueError, "no array 'x'"),
+        ({}, ValueError, "holds nothing, but no array 'x'"),
         ({"x.npy": GOOD, "../x.npy": GOOD}, ValueError, "expected arrays only"),
         ({"x.npy": GOOD, "run.py": b""}, ValueError, "expected arrays only"),
         ({"x.npy": TRAP}, TypeError, "nothing is ever unpickled"),
@@ -161,6 +162,7 @@ def write_zip(path: Path, members: dict[str, bytes], how: int = zipfile.ZIP_DEFL
         ({"x.npy": b""}, ValueError, "not a whole .npy array"),
         ({"x.npy": GOOD, "groups.npy": npy(np.zeros((2, 2), int))}, ValueError, "groups has shape"),
         ({"x.npy": GOOD, "classes.npy": npy(np.zeros(2, int))}, ValueError, "classes has 2 rows"),
+        ({"x.npy": GOOD, "classes.npy": npy(np.array(["a", "b", "a"]))}, TypeError, r"numpy\.unique\(classes"),
         ({"x.npy": GOOD, "kind.npy": npy(np.array("odd"))}, ValueError, "kind='odd' is not known"),
         ({"x.npy": GOOD, "kind.npy": npy(np.array("a" * 99))}, TypeError, "dtype <U99"),
     ],
@@ -228,7 +230,7 @@ def test_bad_h5_files_are_refused(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["x"] = np.eye(3)
         file["y"] = np.eye(3)
-    refused(ValueError, "holds an array 'y'")
+    refused(ValueError, "holds 'y', but only arrays x, groups and classes")
     with h5py.File(path, "w") as file:
         file.create_group("x")
     refused(ValueError, "not an array stored in the file itself")

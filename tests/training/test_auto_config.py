@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from own_files import sensors, short, write
 
 import taggernet as tn
 from taggernet.cli import main
 from taggernet.data import files
-from taggernet.training.auto_config import config_for, look
+from taggernet.data.lazy import LazyArrays, survey
+from taggernet.training.auto_config import config_for, look, model_for
 
 pytestmark = pytest.mark.usefixtures("without_typecheck")
 
@@ -63,6 +65,43 @@ def test_elements_of_a_row_are_scaled_each() -> None:
     plain = config_for(tn.data.Scenes.of(x), scale_by="none").model
     assert (plain.offsets, plain.offset, plain.scale) == ((), 0.0, 1.0)
     assert plain.noise == pytest.approx(model.noise * x.std(), rel=0.01)  # the noise follows the spread instead
+
+
+def test_every_sensor_counts_whatever_its_unit_is() -> None:
+    """Beside pascals, volts of a millionth are no constant; what rounding to float32 leaves is one."""
+    random = np.random.default_rng(0)
+    x = random.normal([1e5, 1e-5, 1.7e9 + 0.3, 0.1, 0], [1e3, 1e-6, 1e-3, 1e-16, 1e-16], (500, 5))
+    scenes = LazyArrays(x)
+    model = model_for(survey(scenes), scenes.shape, (16, 8), 0)
+    assert model.scales[:2] == pytest.approx(x[:, :2].std(0).tolist())
+    rows = torch.from_numpy(x.astype(np.float32))
+    seen = tn.Tagger(model).units.to_model(rows)
+    assert seen.std(0)[:2].tolist() == pytest.approx([1, 1], rel=0.01)
+    assert seen[:, 2:].abs().max() < 0.1, "rounding is no signal"
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "words"),
+    [
+        (np.random.default_rng(0).random((30, 6, 5, 4)), [], "the last dimension of a scene has size 4"),
+        (np.random.default_rng(0).random((30, 6, 5, 4)), ["--channels-axis", "none"], None),
+        (np.random.default_rng(0).random((30, 4, 6, 5)), [], "the first dimension of a scene has size 4"),
+        (np.random.default_rng(0).random((30, 6, 5, 3)), [], None),
+        (np.random.default_rng(0).random((30, 6, 5)), [], None),
+        (np.random.default_rng(0).random((30, 4)), [], None),
+        (np.random.default_rng(0).random((30, 4)) * [1, 1, 1, 0], [], "1 of 4 elements never change"),
+        (np.random.default_rng(0).normal([0, 0, 1e9, 0], 1, (30, 4)), [], "1 of 4 elements change by too little"),
+    ],
+)
+def test_hints_of_what_may_not_be_meant(
+    x: Any, options: list[str], words: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "my.npy", {"x": x})
+    short = ["--updates", "1", "--batch", "8", "--device", "cpu", "--no-progress", "--widths", "8", "4"]
+    assert main(["train", str(path), "--out", str(tmp_path / "run"), *short, *options]) == 0
+    hints = [line for line in capsys.readouterr().out.splitlines() if line.startswith("hint: ")]
+    assert len(hints) == (words is not None)
+    assert words is None or words in hints[0]
 
 
 def test_units_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,8 +184,17 @@ def test_the_command_takes_how_to_scale(options: str, units: tuple[Any, ...], tm
         ({"x": np.zeros((30, 4))}, "nothing to group"),
         ({"x": np.eye(5)}, "too few"),
         ({"x": np.full((30, 4), np.nan)}, "NaN"),
+        ({"x": np.tile(np.arange(4.0), (30, 1))}, "every scene of x is the same"),
+        ({"x": np.eye(30)[:, :1]}, "one position in a scene"),
+        ({"x": 5e30 * np.eye(30)}, "too large for float32: divide x by 5e\\+30"),
+        ({"x": 5e-60 * np.eye(30)}, "too small for float32: divide x by 5e-60"),
+        ({"x": 1e9 + np.eye(30)}, "float32 cannot tell apart: subtract the mean"),
+        ({"x": 1e9 + np.eye(30).reshape(30, 5, 6)}, "float32 cannot tell apart: subtract the mean"),
         ({"x": np.eye(30), "classes": np.zeros(30, int)}, "class 0 alone"),
         ({"x": np.eye(30), "classes": np.ones((30, 3), int)}, "one or two classes"),
+        ({"x": np.eye(30), "classes": np.eye(2, dtype=int)[np.arange(30) % 2]}, "every scene shows both.*argmax"),
+        ({"x": np.eye(30), "classes": 100_000 * np.arange(30)}, "holds 2,900,000, expected .* without gaps"),
+        ({"x": np.eye(30), "groups": np.zeros((30, 30), int)}, "groups holds 0 alone"),
         ({"x": np.eye(30), "groups": np.ones((30, 3), int)}, "groups"),
         ({"x": np.eye(30), "groups": np.full((30, 30), -1)}, "groups holds -1"),
         ({"x": np.arange(30)}, "expected \\(n, ...\\)"),
@@ -165,6 +213,14 @@ def test_bad_files_get_one_sentence(
     assert main(["train", str(path), "--out", str(tmp_path / "run")]) == 2
     assert "my.npz" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_arrays_are_told_to_become_scenes() -> None:
+    with pytest.raises(TypeError, match=r"data is of type ndarray: .* Scenes\.of\(x\)"):
+        config_for(sensors()["x"])  # type: ignore[arg-type]
+    scenes = tn.data.Scenes.of(sensors()["x"])
+    with pytest.raises(TypeError, match=r"x is of type Scenes: .* of Scenes their x"):
+        tn.Tagger(config_for(scenes).model).group(scenes)
 
 
 def test_scenes_in_memory_are_not_kept(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from toys import quiet, toy
 import taggernet
 from taggernet.tagger import Tagger
 from taggernet.training import datasets, train
+from taggernet.training.auto_config import config_for
 from taggernet.training.run_dir import data_of, lock_run, models_of, read_config, run_of
 
 CONFIG = toy("batch", "fixed", ema=0.9)
@@ -58,6 +59,27 @@ def test_another_configuration_is_refused_by_the_fields_that_differ(finished: Pa
     assert "choose another --out" in message
     assert "data" not in message.split("(")[1], "only what differs"
     assert (finished / "config.json").read_bytes() == before
+
+
+def test_a_moved_file_is_told_to_come_back(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).random((40, 300))
+    path, other, run = tmp_path / "my.npy", tmp_path / "other.npy", tmp_path / "run"
+    np.save(path, x)
+    np.save(other, x)
+    own = replace(config_for(path), runtime=quiet())
+    own = replace(own, optimiser=replace(own.optimiser, updates=2, batch=8, warmup=0))
+    named = replace(own, recipe=other.name, data=replace(own.data, name=str(other)))
+    train(own, run)
+    with pytest.raises(ValueError, match=r"not on .*other\.npy: repeat the command with that file to resume"):
+        train(named, run)
+    path.unlink()
+    named = replace(named, optimiser=replace(named.optimiser, updates=4))
+    with pytest.raises(ValueError, match=r"my\.npy, which is not there any more: .* repeat the command with the old"):
+        train(named, run)
+    np.save(path, x + 1)
+    with pytest.raises(ValueError, match=r"model\.offsets is \(.*, \.\.\. 300 in all\) there") as caught:
+        train(replace(own, model=config_for(path).model), run)
+    assert len(str(caught.value)) < 1000, "no list of all elements"
 
 
 def test_a_run_that_never_began_makes_room_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,10 +46,18 @@ def as_array(name: str, value: object) -> Array:
         ) from None
     if array.dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} has dtype {array.dtype}, expected numbers (bool, integer or float): "
-            f"convert it first, e.g. with {name}.astype('float32')"
+            f"{name} has dtype {array.dtype}, expected numbers (bool, integer or float): {how_to_convert(name)}"
         )
     return array
+
+
+def how_to_convert(name: str) -> str:
+    """What to do with an array that does not hold numbers, e.g. with names of classes."""
+    if name == "classes":
+        return "number the classes, e.g. with numpy.unique(classes, return_inverse=True)[1]"
+    if name == "groups":
+        return "number the groups of each scene from 1"
+    return f"convert it first, e.g. with {name}.astype('float32')"
 
 
 def check_x(array: Array, kind: str | None, channels: int = 1) -> tuple[Array, Kind]:
@@ -115,7 +123,10 @@ def check_groups(groups: object, shape: tuple[int, ...]) -> Array:
     """One group number per position."""
     array = as_array("groups", groups)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"groups has dtype {array.dtype}, expected integers: 0 = unscored, groups count from 1")
+        raise TypeError(
+            f"groups has dtype {array.dtype}, expected integers (0 = unscored, groups count from 1): convert it first, "
+            "e.g. with groups.astype(int)"
+        )
     if array.shape != shape:
         raise ValueError(f"groups has shape {array.shape}, but x has {shape}: pass one group number per position of x")
     if array.min() < 0:
@@ -127,7 +138,10 @@ def check_classes(classes: object, n: int) -> Array:
     """One class, or several, per scene."""
     array = as_array("classes", classes)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"classes has dtype {array.dtype}, expected integers: number the classes from 0")
+        raise TypeError(
+            f"classes has dtype {array.dtype}, expected integers (from 0, -1 = no label): convert it first, e.g. with "
+            "classes.astype(int)"
+        )
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(f"classes has shape {array.shape}, expected (n,) or (n, c): pass one row per scene")
     if len(array) != n:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from taggernet.arrays import Array
+from taggernet.data.checks import how_to_convert
 from taggernet.fileio import write_durably
 
 LIMIT = 16 << 30  # bytes unpacked; more is most likely a mistake or malice
@@ -106,13 +107,17 @@ def _check_packing(path: Path, member: zipfile.ZipInfo) -> None:
 def check_names(path: Path, names: list[str]) -> None:
     if len(names) != len(set(names)):
         raise ValueError(f"{path} holds an array twice: write it again")
+    if "x" not in names:
+        held = ", ".join(map(repr, names[:10])) or "nothing"
+        raise ValueError(
+            f"{path} holds {held}, but no array 'x': save the scenes as x, and only true groups and classes with them, "
+            "as groups and classes"
+        )
     for name in names:
         if name not in _NAMES and not name.startswith(DETAIL):
             raise ValueError(
-                f"{path} holds an array {name!r}, expected x and perhaps groups, classes: rename or drop it"
+                f"{path} holds {name!r}, but only arrays x, groups and classes are expected: rename or drop it"
             )
-    if "x" not in names:
-        raise ValueError(f"{path} holds no array 'x': save the scenes under that name")
 
 
 def _check_sizes(path: Path, unpacked: int, stored: int, limit: int) -> None:
@@ -133,8 +138,7 @@ def check_ratio(path: Path, unpacked: int, stored: int) -> None:
 def _check_dtype(path: Path, name: str, dtype: np.dtype[Any]) -> None:
     if dtype.kind not in ("biufU" if name == "kind" else "biuf") or dtype.itemsize > 64:
         raise TypeError(
-            f"{path}: {name!r} has dtype {dtype}, expected numbers (nothing is ever unpickled): "
-            f"save it as an integer or float array"
+            f"{path}: {name!r} has dtype {dtype}, expected numbers (nothing is ever unpickled): {how_to_convert(name)}"
         )
 
 

@@ -21,7 +21,7 @@ from taggernet.arrays import Array
 from taggernet.config.validate import check_choice
 from taggernet.data import files
 from taggernet.data.checks import KINDS, Kind, chunks, is_binary, is_one_hot, scene_not_finite
-from taggernet.data.scenes import Axis, Scenes, channels_axis_of, channels_last, load_with_axis
+from taggernet.data.scenes import Axis, Scenes, channels_axis_of, channels_last, scenes_of_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +117,10 @@ def open_data(path: str | PathLike[str], channels_axis: str | None = None) -> La
         arrays = None if mapped is None else mapped(path)
         if arrays is not None:
             return _checked(path, arrays, channels_axis)
-    scenes, axis = load_with_axis(path, channels_axis)
-    x = np.moveaxis(scenes.x, -1, 1) if axis == "first" and scenes.channels > 1 else scenes.x
-    return replace(LazyArrays.of(scenes, str(path)), x=x, axis=axis if scenes.channels > 1 else "none")
+    arrays = files.read_arrays(path)
+    scenes, axis = scenes_of_file(path, arrays, channels_axis)
+    # x as the file has it: what float64 tells apart and float32 does not is for ``survey`` to see.
+    return LazyArrays(arrays["x"], scenes.groups, scenes.classes, scenes.kind, str(path), axis)
 
 
 def _checked(path: Path, arrays: dict[str, Any], channels_axis: str | None) -> LazyArrays:
@@ -226,7 +227,7 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
     """Range, mean and standard deviation of x, also of each element, and whether it is binary; refuses what cannot be
     learned from."""
     wanted = data.kind if kind is None else check_choice("kind", kind, KINDS)
-    binary, one_hot, low, high, most = True, data.channels > 1, math.inf, -math.inf, 0
+    binary, one_hot, low, high, most, scored = True, data.channels > 1, math.inf, -math.inf, 0, False
     count, means, squares = 0, np.zeros(data.elements), np.zeros(data.elements)
     for begin, part in chunks(data.x):
         odd = scene_not_finite(part)
@@ -248,6 +249,11 @@ def survey(data: LazyArrays, kind: str | None = None) -> Survey:
             if part.min() < 0:
                 raise ValueError(f"{data.name}: groups holds {part.min()}, expected 0 (unscored) or more")
             most = max(most, *(len(np.unique(scene)) for scene in part[:200]))
+            scored = scored or bool(part.any())
+        if not scored:
+            raise ValueError(
+                f"{data.name}: groups holds 0 alone, which is not scored: number the groups from 1, or leave groups out"
+            )
     if wanted == "binary" and not binary:
         raise ValueError(
             f"{data.name}: kind 'binary' was asked for, but x holds values other than 0 and 1: "

@@ -126,17 +126,15 @@ class Scenes:
 
 def load(path: str | os.PathLike[str], *, channels_axis: str | None = None, limit: int = files.LIMIT) -> Scenes:
     """Scenes from a .npz, .npy (x alone) or .h5 file, checked like arrays; ``limit`` bounds the bytes unpacked."""
-    return load_with_axis(path, channels_axis, limit)[0]
+    return scenes_of_file(path, files.read_arrays(Path(path), limit), channels_axis)[0]
 
 
-def load_with_axis(
-    path: str | os.PathLike[str], channels_axis: str | None = None, limit: int = files.LIMIT
+def scenes_of_file(
+    path: str | os.PathLike[str], arrays: Mapping[str, Array], channels_axis: str | None = None
 ) -> tuple[Scenes, Axis]:
-    """``load``, and where the file has its channels."""
-    arrays = files.read_arrays(Path(path), limit)
-    kind = arrays.pop("kind", None)
-    details = {name: arrays.pop(name) for name in list(arrays) if name.startswith(files.DETAIL)}
-    x, groups = arrays["x"], arrays.get("groups")
+    """Scenes from the arrays of a file, and where it has its channels."""
+    kind, x, groups = arrays.get("kind"), arrays["x"], arrays.get("groups")
+    details = {name: array for name, array in arrays.items() if name.startswith(files.DETAIL)}
     try:
         axis = channels_axis_of(x.shape, None if groups is None else groups.shape, channels_axis)
         scenes = Scenes.of(

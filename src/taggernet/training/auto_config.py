@@ -30,7 +30,7 @@ import numpy as np
 from taggernet.arrays import Array
 from taggernet.config.model import TaggerConfig
 from taggernet.config.run import Config, DataConfig, OptimiserConfig, RuntimeConfig
-from taggernet.config.validate import MAX_ELEMENTS, check_choice
+from taggernet.config.validate import MAX_ELEMENTS, MAX_WIDTH, check_choice
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, Survey, open_data, survey
 from taggernet.training.datasets import IN_MEMORY
@@ -38,8 +38,16 @@ from taggernet.training.datasets import IN_MEMORY
 FEWEST = 20
 HELD_OUT = 256 << 20  # bytes of x that a validation or test split may need
 ScaleBy = Literal["element", "array", "none"]
+CHANNELS = (2, 3, 4)
+"""Sizes of a dimension that may be one of channels; only that of colour images is taken for one."""
 MOST_UNITS = 10_000
 """Elements that may have units of their own: they are kept in config.json."""
+UNCHANGED, RESOLUTION = 1e-13, 1e-7
+"""What float64 and float32 can tell apart, as a share of a value."""
+NEGLIGIBLE = 1e-12
+"""Deviations that count as none, as a share of the largest."""
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Range of units."""
 NOISE, V_START, V_RATE = 0.3, 1.0, 10.0
 """Real: noise in standard deviations, v at the start as a share of the variance, and its rate."""
 
@@ -79,10 +87,37 @@ def choices(config: Config) -> str:
     )
 
 
+def hints(found: Found, config: Config, *, axis_given: bool = False) -> list[str]:
+    """What the user may not have meant or known, one line each."""
+    data, s, lines = found.data, found.survey, list[str]()
+    shape = data.shape
+    if data.groups is None and data.axis == "none" and len(shape) > 1 and not axis_given:
+        last = shape[-1] in CHANNELS
+        if last or shape[0] in CHANNELS:
+            which, size, option = ("last", shape[-1], "last") if last else ("first", shape[0], "first")
+            lines.append(
+                f"the {which} dimension of a scene has size {size}; if these are channels of one position, such as "
+                f"colours or states, which belong together, add --channels-axis {option}"
+            )
+    if config.model.offsets:
+        constant, slight = _still(s), s.deviations > UNCHANGED * abs(s.means)
+        never, hardly = int((constant & ~slight).sum()), int((constant & slight).sum())
+        if never:
+            lines.append(f"{never:,} of {s.means.size:,} elements never change")
+        if hardly:
+            lines.append(
+                f"{hardly:,} of {s.means.size:,} elements change by too little beside their mean for float32 and "
+                "count as constant; if these changes matter, subtract the mean first"
+            )
+    return lines
+
+
 def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_axis: str | None = None) -> Found:
     """Open and check your own data; ``kind`` and ``channels_axis`` are detected unless given."""
     if isinstance(data, Scenes):
         own, name = LazyArrays.of(data), IN_MEMORY
+    elif not isinstance(data, str | PathLike):
+        raise TypeError(f"data is of type {type(data).__name__}: give the path of a file, or Scenes.of(x) for an array")
     else:
         own, name = open_data(data, channels_axis), str(Path(data).resolve())
     if len(own) < FEWEST:
@@ -91,9 +126,13 @@ def look(data: str | PathLike[str] | Scenes, kind: str | None = None, channels_a
         raise ValueError(
             f"{own.name} has scenes of {own.elements:,} elements, more than {MAX_ELEMENTS:,}: cut or shrink them first"
         )
+    if math.prod(own.shape) < 2:
+        raise ValueError(
+            f"{own.name}: x has shape {tuple(own.x.shape)}, one position in a scene, so there is nothing to group: "
+            "give scenes of several"
+        )
     found = survey(own, kind)
-    if found.low == found.high:
-        raise ValueError(f"{own.name}: every value of x is {found.low:g}, so there is nothing to group: check the file")
+    check_spread(own, found)
     if own.classes is not None:
         _check_classes(own.name, own.classes)
     return Found(name, own, found)
@@ -184,10 +223,40 @@ def _units(s: Survey, shape: tuple[int, ...], scale_by: ScaleBy | None) -> dict[
             f"scale_by='element' was given, but a scene has {s.means.size:,} elements, more than {MOST_UNITS:,}: "
             "scale x yourself, or choose 'array'"
         )
-    # An element that never changes keeps its unit.
-    still = s.deviations <= 1e-7 * (abs(s.means) + s.deviations.max())
-    scales = np.where(still, 1.0, s.deviations)
+    # An element that never changes keeps its unit, if that is more than what float32 rounds it by.
+    scales = np.where(_still(s), np.maximum(1.0, 1e-6 * abs(s.means)), s.deviations)
     return {"offsets": tuple(s.means.tolist()), "scales": tuple(scales.tolist())}
+
+
+def _still(s: Survey) -> Array:
+    """Elements (N,) that never change as far as float32, in which the network computes, can tell.
+
+    Beside others that change by far more, what little an element of mean 0 changes by is rounding of its making.
+    """
+    least = max(SMALLEST, NEGLIGIBLE * s.deviations.max())
+    return np.asarray(s.deviations <= np.maximum(RESOLUTION * abs(s.means), least))
+
+
+def check_spread(data: LazyArrays, s: Survey) -> None:
+    """Refuse values that never change, or that float32 cannot tell apart."""
+    if s.low == s.high:
+        raise ValueError(f"{data.name}: every value of x is {s.low:g}, so there is nothing to group: check the data")
+    if (s.deviations <= UNCHANGED * abs(s.means)).all():
+        raise ValueError(f"{data.name}: every scene of x is the same, so there is nothing to learn: check the data")
+    if s.kind != "real":
+        return
+    largest = max(abs(s.low), abs(s.high))
+    if not SMALLEST < largest < LARGEST:
+        raise ValueError(
+            f"{data.name}: x ranges from {s.low:g} to {s.high:g}, too {'large' if largest > 1 else 'small'} for "
+            f"float32: divide x by {largest:.0e} first"
+        )
+    alone = len(data.shape) == 1 and data.channels == 1  # each element has a unit of its own
+    if _still(s).all() if alone else s.deviation <= RESOLUTION * abs(s.mean):
+        raise ValueError(
+            f"{data.name}: x ranges from {s.low:.12g} to {s.high:.12g}, which float32 cannot tell apart: subtract the "
+            "mean of x first"
+        )
 
 
 def _widths(elements: int) -> tuple[int, ...]:
@@ -206,7 +275,19 @@ def _known(classes: Array) -> int:
 def _check_classes(name: str, classes: Array) -> None:
     if classes.ndim == 2 and classes.shape[1] > 2:
         raise ValueError(
-            f"{name}: classes has shape {classes.shape}, expected (n,) or (n, 2): a scene shows one or two classes"
+            f"{name}: classes has shape {classes.shape}, expected (n,) or (n, 2), as a scene shows one or two classes: "
+            "for one-hot labels give classes.argmax(1)"
+        )
+    labelled = classes[classes.min(1) >= 0] if classes.ndim == 2 else classes[:0]
+    if labelled.size and labelled.shape[1] == 2 and ((labelled.max(1) == 1) & (labelled.sum(1) == 1)).all():
+        raise ValueError(
+            f"{name}: classes has shape {classes.shape} and a 0 and a 1 in every row, so every scene shows both: for "
+            "one-hot labels give classes.argmax(1)"
+        )
+    if classes.max() >= MAX_WIDTH:
+        raise ValueError(
+            f"{name}: classes holds {classes.max():,}, expected numbers from 0 to {MAX_WIDTH - 1:,}: number the "
+            "classes without gaps, e.g. with numpy.unique(classes, return_inverse=True)[1]"
         )
     if _known(classes) and classes.max() < 1:
         raise ValueError(f"{name}: classes holds class 0 alone: give two classes or more, or leave classes out")

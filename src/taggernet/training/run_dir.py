@@ -25,6 +25,10 @@ from taggernet.training.time_spent import TRAINING
 
 LOCK = ".lock"
 TIMING, TUNING = "timing.json", "tuning.json"
+OF_FILE = {"data.name", "recipe", "optimiser.updates", "optimiser.patience"}
+"""Settings in which a run differs from itself once its file was moved, and perhaps more updates are asked for."""
+MOST_SHOWN = 8
+"""Numbers of a setting that an error shows."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,9 @@ def write_or_check_config(folder: Path, config: Config) -> None:
     if begun:
         existing = from_json(read_json(path), path)
         differing = differing_fields(config, existing)
+        own = Path(existing.data.name).is_absolute()
+        if own and "data.name" in differing and set(differing) <= OF_FILE:
+            raise ValueError(_other_file(folder, existing.data.name, config.data.name))
         if existing.optimiser.updates > config.optimiser.updates and is_longer(existing, config):
             raise ValueError(
                 f"{folder} holds a run of {existing.optimiser.updates:,} updates, more than the "
@@ -90,11 +97,31 @@ def write_or_check_config(folder: Path, config: Config) -> None:
             )
         if differing and not is_longer(config, existing):
             details = ", ".join(
-                f"{name} is {_at(existing, name)!r} there, {_at(config, name)!r} here" for name in differing
+                f"{name} is {_shown(_at(existing, name))} there, {_shown(_at(config, name))} here" for name in differing
             )
             raise ValueError(f"{folder} holds a run of another configuration ({details}): choose another --out")
     write_json(path, to_json(config))
     write_json(folder / "environment.json", environment())
+
+
+def _shown(value: object) -> str:
+    """A setting in an error; of one number for each element the first few."""
+    if isinstance(value, tuple) and len(value) > MOST_SHOWN:
+        return f"({', '.join(map(repr, value[:3]))}, ... {len(value):,} in all)"
+    return repr(value)
+
+
+def _other_file(folder: Path, there: str, here: str) -> str:
+    """The error of a run that is repeated with a file of another name, for instance because it was moved."""
+    if not Path(there).exists():
+        return (
+            f"{folder} holds a run trained on {there}, which is not there any more: if {here} is that file, move or "
+            "copy it back and repeat the command with the old path to resume the run, or choose another --out"
+        )
+    return (
+        f"{folder} holds a run trained on {there}, not on {here}: repeat the command with that file to resume the run, "
+        "or choose another --out"
+    )
 
 
 def _at(config: object, name: str) -> object:
