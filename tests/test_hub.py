@@ -128,6 +128,15 @@ def test_push_says_what_went_wrong(hub: type[Api], monkeypatch: pytest.MonkeyPat
         tiny().push_to_hub("just-a-name")
 
 
+def test_push_says_what_went_wrong_without_a_message(hub: type[Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(Api, "create_repo", refuse)
+    with pytest.raises(OSError, match=r"could not be uploaded to the Hub \(TimeoutError"):
+        tiny().push_to_hub("me/mine")
+
+
 @pytest.mark.usefixtures("hub")
 def test_a_model_that_no_card_describes_is_not_pushed() -> None:
     other = Tagger(TaggerConfig(shape=(3, 4), widths=(8, 4)), MLPMapping(12, (8,)))

@@ -88,7 +88,8 @@ def test_a_run_gives_the_seed_that_is_best_on_validation(
     other = {name: [[1 - values[-1]] for values in seeds] for name, seeds in valid.items()}
     records = [{"step": 10, "valid": other}, {"step": 20, "valid": valid}, {"step": 20, "loss": [1.0]}]
     later = {"step": 30, "valid": other}  # of a longer training that has not ended
-    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*records, later]) + '{"st')
+    text = "".join(json.dumps(r) + "\n" for r in [*records, later])
+    (run / "metrics.jsonl").write_bytes(b"\xff\n" + text.encode() + b'{"st')
     with pytest.warns(UserWarning, match=f"using seed {best}, the best of 3 by its {words}"):
         assert same(Tagger.from_pretrained(run), tiny(best))
     assert same(Tagger.load(run / "seed-5"), tiny(5))

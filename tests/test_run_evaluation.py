@@ -77,6 +77,21 @@ def test_numbers_below_one_are_refused(name: str, run: Run) -> None:
         taggernet.evaluate(folder(run), device="cpu", **{name: 0})
 
 
+def test_a_split_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="split='tests' is not known: choose one of 'train', 'valid', 'test', 'all'"):
+        taggernet.evaluate(folder(run), split="tests", device="cpu")
+    with pytest.raises(ValueError, match="split='all' was given, but shapes has splits of its own"):
+        taggernet.evaluate(folder(run), data="shapes", split="all", device="cpu")
+    load_split(run.config.data, "test")[:9].save(tmp_path / "nine.npz")
+    with pytest.raises(ValueError, match=r"nine\.npz has too few scenes for a test split: set split to 'all'"):
+        taggernet.evaluate(folder(run), data=tmp_path / "nine.npz", split="test", device="cpu")
+
+
+def test_a_built_in_data_set_may_be_named(run: Run) -> None:
+    found = taggernet.evaluate(folder(run), data="shapes", device="cpu")
+    assert (found["split"], found["figures"]) == ("test", taggernet.evaluate(folder(run), device="cpu")["figures"])
+
+
 def test_one_model_by_its_folder_is_one_seed_of_the_run(run: Run, tmp_path: Path) -> None:
     """Also where the model was copied out of its run: then only --data can say what to evaluate on."""
     both = taggernet.evaluate(folder(run), device="cpu")

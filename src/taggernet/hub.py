@@ -12,6 +12,7 @@ import re
 import shutil
 from pathlib import Path
 
+from taggernet.errors import first_line
 from taggernet.fileio import read_json
 from taggernet.model_io import CARD, WEIGHTS
 
@@ -90,7 +91,7 @@ def upload(files: Path, hub_id: str, *, private: bool, message: str) -> str:
         _push(files, hub_id, private, message)
     except Exception as error:  # the Hub's client passes on whatever its transport raises
         raise OSError(
-            f"{hub_id!r} could not be uploaded to the Hub ({type(error).__name__}: {str(error).splitlines()[0]}): "
+            f"{hub_id!r} could not be uploaded to the Hub ({type(error).__name__}: {first_line(error)}): "
             "connect to the network and log in with 'hf auth login'"
         ) from None
     return f"https://huggingface.co/{hub_id}"

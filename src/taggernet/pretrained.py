@@ -109,11 +109,11 @@ def evaluations(folder: Path) -> list[dict[str, Any]]:
     """The records of a run that hold metrics on validation, in order."""
     path = folder / "metrics.jsonl"
     found = []
-    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
-            continue  # a line that a killed run did not finish
+            continue  # a line that a killed run did not finish, or that is damaged
         if "valid" in record:
             found.append(record)
     return found

@@ -57,8 +57,8 @@ class Key:
     @staticmethod
     def of(seed: int | list[int] | Tensor, device: torch.device | str | None = None) -> Key:
         """The root stream of a seed, or one per seed for a list or tensor of seeds."""
-        seeds = seed if isinstance(seed, list | tuple) else [seed]
-        for one in [] if isinstance(seed, Tensor) else seeds:
+        seeds = [] if isinstance(seed, Tensor) else seed if isinstance(seed, list | tuple) else [seed]
+        for one in seeds:
             if isinstance(one, bool) or not isinstance(one, int | np.integer):
                 raise TypeError(f"seed must be an integer, got {type(one).__name__}: pass e.g. seed=0")
             if not _INT64_MIN <= one <= _INT64_MAX:

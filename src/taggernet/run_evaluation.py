@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from taggernet.config.run import DataConfig
-from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_count
+from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_choice, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.model_io import read_card
 from taggernet.nets.norm import Kernels
@@ -19,6 +19,8 @@ from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
 from taggernet.training.run_dir import data_of, models_of, read_config, run_of
 from taggernet.training.validation import check_built_in, check_scenes
+
+SPLITS = ("train", "valid", "test", "all")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def evaluate(
     """Cost, AMI, ARI and errors of every seed after every iteration; K, T, starts and objects default to the run's own.
 
     ``run`` is a run's folder, a model's folder, a shipped name or a Hub id. ``data`` is another file than the one
-    trained on, and all its scenes are used. With a ``split`` it is cut as that file was: give both if it was moved.
+    trained on, and all its scenes are used. With a ``split`` it is cut as that file was: give both if it was moved. It
+    may also be a built-in data set.
     """
     limits = (
         ("groups", groups, MAX_GROUPS),
@@ -61,9 +64,10 @@ def evaluate(
         if value is not None:
             check_count(name, value, low=1, high=most)
     subject = _subject(run)
-    split = split or ("test" if data is None else "all")
     described = _data(subject, run, data, objects)
-    if data is None:
+    built_in = described.name in BUILT_IN
+    split = check_choice("split", split or ("test" if data is None or built_in else "all"), SPLITS)
+    if data is None or built_in:
         _check_there(described, split, run)
     chosen = pick_device(device)
     loaded = [Tagger.load(path, chosen) for path in subject.models]
@@ -72,6 +76,8 @@ def evaluate(
         described = replace(described, channels_axis=model.config.channels_axis)
     k, t = groups or subject.groups or model.groups, iterations or subject.iterations or model.iterations
     scenes = load_split(described, split)
+    if not len(scenes):
+        raise ValueError(f"{described.name} has too few scenes for a {split} split: set split to 'all'")
     check_scenes(model.config, scenes.shape, scenes.kind, scenes.channels)
     model.use_kernels(subject.kernels)
     metrics = evaluate_weights(

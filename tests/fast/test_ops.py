@@ -147,6 +147,23 @@ def check_operations(seeds: int | None, norm: str, half: bool, device: str) -> N
     torch.library.opcheck(ops.norm_combine_forward, args, test_utils=tests)
 
 
+def compare_layouts(device: str) -> None:
+    """Rows with gaps, rows that are columns, and seeds that lie inside the rows."""
+    torch.manual_seed(0)
+    many = torch.randn(2, 40, 40, device=device)
+    layouts = [many[:, :, :18], many[:, ::2], many[..., ::2], many.mT, many.transpose(0, 1), many[0].T, many[0, :, ::2]]
+    for norm, x in itertools.product(("batch", "layer"), layouts):
+        layer, bias = make_norm(norm, 1e-5), torch.randn(*x.shape[:-2], 1, x.shape[-1], device=device)
+        found = {}
+        for kernels in ("off", "auto"):
+            use_kernels(layer, kernels)
+            leaf = x.detach().requires_grad_()  # laid out as x is
+            _, h = rectified(layer, leaf, bias)
+            found[kernels] = h, *torch.autograd.grad(h.sin().sum(), leaf)
+        for fused, plain in zip(found["auto"], found["off"], strict=True):
+            assert distance(fused, plain) < 1e-4, (norm, x.stride())
+
+
 COLUMNS: dict[str, dict[str, object]] = {
     "held": {},
     "few, looped": {"MOST_ROWS_HELD": 0},
@@ -169,7 +186,7 @@ def test_fused_is_plain_in_tritons_interpreter() -> None:
     }  # fmt: skip
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("alike") == 3 * len(FEW_CASES) + 2 * 2 + 1, done.stdout
+    assert done.stdout.count("alike") == 3 * len(FEW_CASES) + 2 * 2 + 2, done.stdout
 
 
 @pytest.mark.cuda
@@ -191,6 +208,12 @@ def test_fused_is_plain_on_cuda(
 @needs_triton
 def test_a_changed_combinator_is_not_fused_on_cuda() -> None:
     compare_changed("cuda")
+
+
+@pytest.mark.cuda
+@needs_triton
+def test_any_layout_is_normalised_on_cuda() -> None:
+    compare_layouts("cuda")
 
 
 def test_kernels_are_not_for_other_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +251,8 @@ def main() -> None:
         print("operations", seeds, norm, "alike", flush=True)
     compare_changed("cpu")
     print("a changed combinator: alike", flush=True)
+    compare_layouts("cpu")
+    print("layouts: alike", flush=True)
 
 
 if __name__ == "__main__":

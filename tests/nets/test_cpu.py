@@ -69,6 +69,26 @@ def test_a_changed_matrix_is_packed_again() -> None:
         torch.testing.assert_close(linear(x), exact(x, linear))
 
 
+def test_another_matrix_at_the_address_of_one_that_was_freed_is_packed_again() -> None:
+    for _ in range(100):  # often enough for memory to be used again
+        linear, x = Linear(30, 17), torch.randn(4, 30)
+        with torch.no_grad():
+            for _ in range(3):
+                linear.load_state_dict({"weight": torch.randn(30, 17)}, assign=True)
+                linear.load_state_dict({"weight": torch.randn(30, 17)}, assign=True)
+                torch.testing.assert_close(linear(x), exact(x, linear))
+
+
+def test_a_matrix_is_packed_once() -> None:
+    linear, x = Linear(30, 17), torch.randn(4, 30)
+    with torch.no_grad():
+        linear(x)
+        packed = cpu._packed[linear].matrix
+        gc.collect()
+        linear(x)
+    assert cpu._packed[linear].matrix is packed
+
+
 def test_gradients_other_dtypes_and_stacked_weights_use_the_plain_product() -> None:
     x, linear = torch.randn(4, 30), Linear(30, 17)
     linear(x).sum().backward()

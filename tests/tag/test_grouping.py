@@ -253,6 +253,12 @@ def test_edits_keep_the_precision_of_the_masks(dtype: torch.dtype) -> None:
         assert 0 < 1 - masks[0, 0, 0].item() < 1e-8
 
 
+def test_a_group_that_was_taken_away_does_not_come_back_where_no_other_explains_the_input() -> None:
+    m_pre = torch.tensor([0.0, -2e4, -1e12]).reshape(1, 3, 1)  # as of posterior masks: evidence has no lower end
+    state = State(z=m_pre, m=torch.softmax(m_pre, 1), fed=m_pre, m_pre=m_pre)
+    assert Grouping((state,), (1,)).without(0).masks.flatten().tolist() == [0, 1, 0]
+
+
 @pytest.mark.usefixtures("without_typecheck")
 def test_numpy_integers_name_groups() -> None:
     out = grouping()

@@ -233,6 +233,16 @@ def test_parts_of_binary_scenes_are_above_zero() -> None:
     assert ((lengths - 1).abs() < 1e-3).logical_or(lengths < 1e-3).all()
 
 
+@pytest.mark.parametrize(("shape", "inked"), [((3, 2, 1), [2]), ((8, 16, 1), [19, 59, 63, 110]), ((5, 4, 1), [])])
+def test_scenes_of_few_parts_give_numbers(shape: tuple[int, ...], inked: list[int]) -> None:
+    """NMF from its usual start gives NaN, or numbers that float32 does not hold."""
+    x = torch.zeros(shape)
+    x.view(-1)[inked] = 1
+    for silence in ("zero", "mean", "common"):
+        for name, part in find_parts(x, silence)._asdict().items():
+            assert part.isfinite().all(), (silence, name)
+
+
 def test_which_parts_appear_together_is_the_correlation_of_their_weights() -> None:
     x, _ = events(500, signs=True)
     rows = torch.from_numpy(x).float()

@@ -45,6 +45,27 @@ def test_an_error_is_raised_by_the_next_call_once(call: str) -> None:
     background.wait()
 
 
+def test_an_error_that_comes_while_one_is_looked_for_is_kept() -> None:
+    class Unlucky(Background):
+        """Its work fails as soon as somebody has seen that it did not."""
+
+        _failed: BaseException | None = None
+
+        @property
+        def _problem(self) -> BaseException | None:  # type: ignore[override]
+            seen, self._failed = self._failed, self._failed or OSError("the disk is full")
+            return seen
+
+        @_problem.setter
+        def _problem(self, problem: BaseException | None) -> None:
+            self._failed = problem
+
+    background = Unlucky()
+    background.check()
+    with pytest.raises(OSError, match="the disk is full"):
+        background.check()
+
+
 def test_an_error_does_not_hide_another_one_but_is_told() -> None:
     def both() -> None:
         with Background() as background:

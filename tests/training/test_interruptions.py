@@ -37,6 +37,19 @@ def test_the_handlers_come_back_after_an_error() -> None:
     assert handlers() == before
 
 
+def test_a_handler_that_is_not_pythons_gives_way_to_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a program that Python is embedded in: ``signal.signal`` returns None for it, and takes no None."""
+    before, install = handlers(), signal.signal
+    monkeypatch.setattr(signal, "signal", lambda number, handler: install(number, handler) and None)
+    try:
+        with interruptions():
+            pass
+        assert handlers() == [signal.SIG_DFL, signal.SIG_DFL]
+    finally:
+        for number, handler in zip(NUMBERS, before, strict=True):
+            install(number, handler)
+
+
 def test_outside_the_main_thread_signals_are_left_alone() -> None:
     found: list[object] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +65,23 @@ def test_a_classification_cost_needs_labels() -> None:
     config = replace(SMALL, model=replace(SMALL.model, classes=3), class_cost=0.5)
     with pytest.raises(ValueError, match="labels=0: say how many training scenes have labels"):
         check_data(config)
+
+
+@pytest.mark.parametrize("name", ["shapes", "tetrominoes", "sprites"])
+def test_a_classification_cost_needs_scenes_with_classes(name: str) -> None:
+    config = next(make() for make in RECIPES.values() if make().data.name == name)
+    model = replace(config.model, classes=3)
+    with pytest.raises(ValueError, match=f"{name} scenes have no classes: set it to 0"):
+        check_data(replace(config, model=model, class_cost=0.5, data=replace(config.data, labels=1_000_000)))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_scene_has_one_or_two_classes(width: int) -> None:
+    """No error is defined for more, so that the first evaluation would fail."""
+    config = replace(FIXED, model=replace(FIXED.model, classes=3), class_cost=0.5)
+    scenes = Scenes(np.eye(144).reshape(144, 12, 12), None, np.zeros((144, width), np.int64), "binary")
+    with nullcontext() if width < 3 else pytest.raises(ValueError, match=r"shape \(144, 3\), .* give \(n,\)"):
+        check_data(config, scenes)
 
 
 @pytest.mark.parametrize("name", ["valid", "test"])

@@ -60,7 +60,7 @@ RANGES: dict[str, Range] = {
     "lr": _POSITIVE, "batch": _BATCH, "updates": _SOME, "warmup": _COUNT, "final": _NOT_NEGATIVE,
     "clip": _NOT_NEGATIVE, "ema": _BELOW_ONE, "v_rate": _NOT_NEGATIVE,
     "lower_layers": _COUNT, "lower_rate": _NOT_NEGATIVE, "lower_wait": _COUNT, "beta1": _BELOW_ONE, "beta2": _BELOW_ONE,
-    "eps": _NOT_NEGATIVE, "patience": _COUNT,
+    "eps": _POSITIVE, "patience": _COUNT,
     # how to run it
     "log_every": _SOME, "evaluate_every": _COUNT, "evaluate_scenes": _COUNT, "checkpoint_every": _COUNT,
     "resident": _COUNT,

@@ -57,6 +57,13 @@ def _sizes(x: Tensor) -> tuple[int, int, int]:
     return (x.shape[0] if x.ndim == 3 else 1), x.shape[-2], x.shape[-1]
 
 
+def _evenly_spaced(x: Tensor) -> Tensor:
+    """x if its rows are dense and equally far from each other, as in a matrix with columns cut off; else a copy."""
+    if x.stride(-1) == 1 and (x.ndim == 2 or x.stride(0) == x.shape[1] * x.stride(1)):
+        return x
+    return x.clone(memory_format=torch.contiguous_format)
+
+
 def _result(x: Tensor, half: bool) -> Tensor:
     return torch.empty(x.shape, dtype=torch.bfloat16 if half else torch.float32, device=x.device)
 
@@ -82,7 +89,7 @@ def norm_activate_forward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(normed or empty, activated, mean, 1/sd)."""
     seeds, rows, features = _sizes(x)
-    out = _result(x, half)
+    x, out = _evenly_spaced(x), _result(x, half)
     normed = torch.empty_like(out) if keep_normed else out.new_empty(0)
     mean, rstd = _statistics(x, batch)
     args = (x, bias, bias if scale is None else scale, normed, out, mean, rstd, rows, features, x.stride(-2), eps)
@@ -110,7 +117,7 @@ def norm_activate_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of x, bias and scale."""
     seeds, rows, features = _sizes(x)
-    g_out = g_out.contiguous()
+    x, g_out = _evenly_spaced(x), g_out.contiguous()
     g_n = g_out if g_normed is None else g_normed.contiguous()
     g_x, g_bias = _dense_like(x), torch.empty_like(bias)
     g_scale = bias.new_empty(0) if scale is None else torch.empty_like(scale)

@@ -197,11 +197,11 @@ class ConvMapping(nn.Module):
             top = self.reader(features.detach() if reader_alone else features, disturbance, iteration)
         estimate = estimate.reshape(h.shape)
         for level in reversed(range(len(self.down))):
-            u = self._finer(self.down[level], estimate, 2, self.sizes[level])
+            u = unfold_patches(self.down[level](estimate), 2, *self.sizes[level])
             u = _normed(self.norms_down[level], u, iteration)
             z = lateral[level]
             estimate = self.combine[level](z.flatten(-4, -2), u.flatten(-4, -2)).reshape(z.shape)
-        images = self._finer(self.out, estimate, self.patch, self.shape).float()
+        images = unfold_patches(self.out(estimate), self.patch, *self.shape).float()
         z_u, m_u = torch.split(images, [self.channels, 1], dim=-1)
         if self.norm_z is not None and self.norm_m is not None:
             z_u, m_u = _normed(self.norm_z, z_u, iteration), _normed(self.norm_m, m_u, iteration)
@@ -209,10 +209,6 @@ class ConvMapping(nn.Module):
         m_pre = m_u.flatten(-4, -2) * self.m_scale
         rows = features.shape[:-1]
         return Mapped(z_pre.reshape(*rows, self.elements), m_pre.reshape(*rows, self.positions), top)
-
-    def _finer(self, conv: nn.Module, images: Images, side: int, size: tuple[int, int]) -> Float[Tensor, "*S R h w G"]:
-        """A convolution on the way down, which makes a patch of every position."""
-        return unfold_patches(conv(images), side, *size)
 
     def _images(self, features: Float[Tensor, "*S R Q"]) -> Images:
         """[z, m, delta z, L(m)] as the features of an image's positions."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import platform
 from functools import cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ time take half as long as 100, whose layers find no freed memory that is large e
 
 class _Packed(NamedTuple):
     version: tuple[int, int]
+    storage: ReferenceType[torch.UntypedStorage]
     matrix: Tensor
 
 
@@ -57,13 +58,14 @@ def packing_applies(x: Tensor, weight: Tensor) -> bool:
 def packed_product(owner: nn.Module, x: Tensor, weight: Tensor) -> Tensor:
     """x @ weight to float precision; ``owner`` is the module that holds the weight.
 
-    A change of the weight in place is noticed by its version, as in autograd: one through ``weight.data`` is not.
+    A change of the weight in place is noticed by its version, as in autograd: one through ``weight.data`` is not. Other
+    memory is noticed by itself and not by its address, which may be that of memory freed before.
     """
-    version = weight._version, weight.data_ptr()
+    version, storage = (weight._version, weight.data_ptr()), weight.untyped_storage()
     known = _packed.get(owner)
-    if known is None or known.version != version:
-        known = _Packed(version, torch.ops.mkldnn._reorder_linear_weight(weight.detach().t()))
-        _packed[owner] = known
+    if known is None or known.version != version or known.storage() is not storage:
+        matrix = torch.ops.mkldnn._reorder_linear_weight(weight.detach().t())
+        _packed[owner] = known = _Packed(version, ref(storage), matrix)
     result: Tensor = torch.ops.mkldnn._linear_pointwise(x, known.matrix, None, "none", [], "")
     return result
 

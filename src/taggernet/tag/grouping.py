@@ -21,8 +21,8 @@ from taggernet.tag.likelihood import Likelihood, to_channels, wide
 from taggernet.tag.mapping import Mapping
 from taggernet.tag.units import SAME_UNITS, Units
 
-ASSIGNED_NEVER = -1e4
-"""Mask pre-activation that takes a group out of the softmax (paper, example E2)."""
+ASSIGNED_NEVER = -1e30
+"""Mask pre-activation that takes a group out of the softmax (paper, example E2), far below any evidence."""
 
 
 class State(NamedTuple):

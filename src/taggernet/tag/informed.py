@@ -58,11 +58,14 @@ def find_parts(x: Float[Tensor, "n P C"], silence: Silence) -> Parts:
     quiet = find_silence(x, silence)
     apart = _apart(x.flatten(1), quiet[0])
     count = min(PARTS, *apart.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence: a rough split is enough
-        found = NMF(count, init="nndsvda", max_iter=200, random_state=0).fit(apart.double().numpy()).components_
-    shapes = torch.zeros(PARTS, apart.shape[1])
-    shapes[:count] = torch.from_numpy(found).float() * apart.any(0)
+    for init in ("nndsvda", "random"):  # from the first, parts can become NaN or huge where the scenes have fewer
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of convergence: a rough split is enough
+            found = NMF(count, init=init, max_iter=200, random_state=0).fit(apart.double().numpy()).components_
+        shapes = torch.zeros(PARTS, apart.shape[1])
+        shapes[:count] = torch.from_numpy(found).float() * apart.any(0)
+        if shapes.norm().isfinite():
+            break
     shapes = shapes / shapes.norm(dim=1, keepdim=True).clamp_min(SMALL)
     weights = _weights(apart, shapes)
     weights = weights - weights.mean(0)

@@ -34,9 +34,6 @@ Input = Float[Tensor, "*S B 1 N"]
 class Likelihood(Protocol):
     """What the loop needs to know about the groups' distribution."""
 
-    @property
-    def binary(self) -> bool: ...
-
     def mean(self, z_pre: Tensor) -> Tensor:
         """z, the expected value of the input, from the mapping's output."""
         ...
@@ -87,10 +84,6 @@ class BernoulliGroups:
     """C, the numbers of a position that share its mask."""
     mask_floor: float = 1e-20
     """C > 1: added to m inside a logarithm, so that a mask of 0 stays finite."""
-
-    @property
-    def binary(self) -> bool:
-        return True
 
     def mean(self, z_pre: Elements) -> Elements:
         return torch.sigmoid(wide(z_pre))
@@ -173,10 +166,6 @@ class GaussianGroups:
     channels: int = 1
     """C, the numbers of a position that share its mask."""
 
-    @property
-    def binary(self) -> bool:
-        return False
-
     def mean(self, z_pre: Elements) -> Elements:
         return wide(z_pre)
 
@@ -235,10 +224,6 @@ class CategoricalGroups:
     """Which form of z the mapping sees after the first iteration."""
     clip: float = 1e-4
     """The mixture is squeezed into [clip, 1 - (C - 1) clip] before the logarithm."""
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def mean(self, z_pre: Elements) -> Elements:
         return torch.softmax(torch.unflatten(wide(z_pre), -1, (-1, self.channels)), dim=-1).flatten(-2)

@@ -36,8 +36,9 @@ class Background:
 
     def check(self) -> None:
         """Raise what went wrong so far, without waiting."""
-        problem, self._problem = self._problem, None
+        problem = self._problem
         if problem is not None:
+            self._problem = None  # only now: the work may fail at any moment
             self.settle()
             raise problem
 

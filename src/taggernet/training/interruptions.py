@@ -29,4 +29,4 @@ def interruptions() -> Iterator[threading.Event]:
         yield stopped
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not Python's

@@ -119,9 +119,8 @@ class _Training(UpdateLoop):
         scenes: Scenes | None,
         start: dict[str, Tensor] | None,
         claim: run_dir.RunLock | None,
-        spent: TimeSpent | None = None,
+        spent: TimeSpent,
     ) -> None:
-        spent = spent or TimeSpent()
         self.config, self.path, self.device, self.claim = config, path, device, claim
         self.console = Console(stderr=True, quiet=not (ranks.main and config.runtime.progress))
         self.seeds = config.seed_list

@@ -25,8 +25,8 @@ class Part:
     """Which rows of the global batch this process computes."""
 
     batch: int
-    first: int = 0
-    count: int = 0
+    first: int
+    count: int
 
     @staticmethod
     def of(batch: int, rank: int = 0, world: int = 1) -> Part:

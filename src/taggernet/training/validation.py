@@ -27,6 +27,11 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
             return  # checked when the data are needed; a finished run does not need them
         own = open_data(wanted.name, wanted.channels_axis) if given is None else LazyArrays.of(given)
         shape, kind, channels = own.shape, own.kind, own.channels
+        if model.classes and own.classes is not None and own.classes.shape[1:] not in ((), (1,), (2,)):
+            raise ValueError(
+                f"classes has shape {own.classes.shape}, but a model tells one or two classes of a scene: give (n,) or "
+                "(n, 2), or leave them out"
+            )
         if config.class_cost and own.classes is not None and own.classes.max(initial=0) >= model.classes:
             highest = int(own.classes.max())
             raise ValueError(
@@ -41,6 +46,11 @@ def check_data(config: Config, given: Scenes | None = None) -> None:
         if config.class_cost and not wanted.labels:
             raise ValueError(
                 f"class_cost={config.class_cost} was given, but labels=0: say how many training scenes have labels"
+            )
+        if config.class_cost and wanted.name not in DIGITS:
+            raise ValueError(
+                f"class_cost={config.class_cost} was given, but {wanted.name} scenes have no classes: set it to 0, or "
+                f"choose one of {', '.join(DIGITS)}"
             )
     check_scenes(model, shape, kind, channels)
     if wanted.mode == "fresh" and (given is not None or wanted.name not in BUILT_IN):
