@@ -151,3 +151,7 @@ def test_a_moved_file_is_named_with_data(tmp_path: Path) -> None:
     words = r"the scenes have shape \(9, 9\), but the model's inputs have \(8, 8\): give scenes of that shape"
     with pytest.raises(ValueError, match=words):
         taggernet.evaluate(tmp_path / "run", data=tmp_path / "other.npz", device="cpu")
+    turned = np.zeros((30, 4, 16), np.uint8)  # as many positions
+    np.savez(tmp_path / "turned.npz", x=turned)
+    with pytest.raises(ValueError, match=r"the scenes have shape \(4, 16\), but the model's inputs have \(8, 8\)"):
+        taggernet.evaluate(tmp_path / "run", data=tmp_path / "turned.npz", device="cpu")

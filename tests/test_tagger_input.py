@@ -10,7 +10,7 @@ import torch
 
 from taggernet import TaggerConfig
 from taggernet.tag import Units
-from taggernet.tagger_input import checked_rows, has_channels_first
+from taggernet.tagger_input import checked_rows, has_channels_first, is_another_layout
 from taggernet.tagger_parts import corruption_for
 
 H, W, C = 2, 4, 3
@@ -49,9 +49,25 @@ def test_an_order_that_fits_both_is_the_models(model_first: bool) -> None:
     assert not has_channels_first((5, C * H * W), wanted)
 
 
-def test_positions_may_have_another_shape() -> None:
-    assert rows(np.zeros((5, W, H, C)))[1] == (W, H)
+def test_positions_may_be_flat() -> None:
+    assert rows(np.zeros((5, H * W, C)))[1] == (H * W,)
     assert rows(np.zeros((5, H * W)), channels=1)[1] == (H * W,)
+    assert rows(np.zeros((5, 1, H, W)), channels=1)[1] == (1, H, W)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected", "another"),
+    [
+        ((4, 2), (2, 4), True),
+        ((8,), (2, 4), False),
+        ((1, 2, 4), (2, 4), False),
+        ((1, 4, 2), (2, 4), True),
+        ((2, 2, 2), (2, 4), False),
+        ((2, 4), (2, 4), False),
+    ],
+)
+def test_what_is_another_layout(shape: tuple[int, ...], expected: tuple[int, ...], another: bool) -> None:
+    assert is_another_layout(shape, expected) == another
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.uint8, np.bool_])
@@ -73,6 +89,7 @@ def test_half_precision_tensors_are_widened() -> None:
         (torch.full((1, H, W, C), 7, dtype=torch.uint8), {}, r"uint8 with values up to 7"),
         (np.zeros((1, H, C, W)), {}, r"shape \(1, 2, 3, 4\), but .* 3 channels at each position: give \(B, 2, 4, 3\)"),
         (np.zeros((1, H, C, W)), {"channels_first": True}, r"3 channels at each position: give \(B, 3, 2, 4\)"),
+        (np.zeros((1, W, H, C)), {}, r"shape \(1, 4, 2, 3\), but .* \(B, 2, 4, 3\): give that, or rows of 24 elements"),
         (np.zeros((1, H, W)), {}, r"8 elements per input, but this model has N=24: give \(B, 2, 4, 3\)"),
         (np.zeros((1, H, W, C)), {"kind": "categorical"}, r"one 1 and zeros in the 3 channels"),
         (np.full((1, H, W, C), 1e9), {}, r"as large as 1e\+09 in the model's units"),

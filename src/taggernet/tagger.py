@@ -63,7 +63,7 @@ class Tagger(TaggerLoop):
     ) -> Grouping:  # fmt: skip
         """Split each input into groups, by default with the K and T that the model was trained to be used with.
 
-        x: (B, *shape) or (B, anything whose product is N), numpy or torch, with channels last or first; what comes out
+        x: (B, *shape) or rows of elements (B, N), numpy or torch, with channels last or first; what comes out
         is of the same kind and order, and on the same device. ``noisy`` corrupts x first, as in training. BatchNorm
         models see ``batch_size`` inputs at a time and their results depend on it; for LayerNorm and with frozen
         statistics it only bounds memory. Of several random ``starts``, each input gets the groups that explain it best.

@@ -37,7 +37,13 @@ def checked_rows(
             f"x has shape {tuple(x.shape)}, that is {math.prod(x.shape[1:])} elements per input, but this model "
             f"has N={config.elements}: give {expected}"
         )
+    given = tuple(x.shape)
     x, shape = _channels_last(x, config, expected)
+    if is_another_layout(shape, config.shape):
+        raise ValueError(
+            f"x has shape {given}, but this model's inputs are {expected}: give that, or rows of {config.elements} "
+            "elements in its order"
+        )
     rows = wide(x.reshape(len(x), -1))
     seen = units.to_model(rows)
     corruption.check(seen)
@@ -48,6 +54,12 @@ def checked_rows(
             "e.g. to mean 0 and variance 1, or set the model's offset and scale"
         )
     return rows, shape, as_numpy
+
+
+def is_another_layout(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+    """Whether positions are laid out in as many dimensions but in others, e.g. with height and width exchanged."""
+    sizes, wanted = ([size for size in sizes if size > 1] for sizes in (shape, expected))
+    return len(sizes) == len(wanted) and sizes != wanted
 
 
 def has_channels_first(shape: tuple[int, ...], config: TaggerConfig) -> bool:

@@ -48,6 +48,12 @@ def test_real_scenes_do_not_fit_a_binary_model_but_binary_ones_fit_a_real_one() 
     check_data(replace(FIXED, model=replace(FIXED.model, kind="real")), Scenes.of(np.eye(144).reshape(144, 12, 12)))
 
 
+@pytest.mark.usefixtures("without_typecheck")
+def test_an_array_has_to_become_scenes() -> None:
+    with pytest.raises(TypeError, match=r"scenes is of type ndarray: give Scenes\.of\(x\)"):
+        check_data(SMALL, np.zeros((30, 12, 12)))  # type: ignore[arg-type]
+
+
 def test_fresh_scenes_of_ones_own_data_are_refused() -> None:
     with pytest.raises(ValueError, match=r"mode=fresh draws new scenes, .* set mode to fixed"):
         check_data(SMALL, Scenes.of(np.eye(144).reshape(144, 12, 12)))

@@ -13,6 +13,7 @@ from taggernet.config.run import Config, DataConfig
 from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.data.lazy import LazyArrays, open_data
+from taggernet.tagger_input import is_another_layout
 from taggernet.training.datasets import BUILT_IN, DIGITS, IN_MEMORY, load_split
 
 FEW = 5
@@ -22,6 +23,8 @@ FEW = 5
 def check_data(config: Config, given: Scenes | None = None) -> None:
     """Raise ValueError if shape or kind of the scenes differ from the model's, or labels are missing."""
     wanted, model = config.data, config.model
+    if given is not None and not isinstance(given, Scenes):
+        raise TypeError(f"scenes is of type {type(given).__name__}: give Scenes.of(x) for an array x")
     if given is not None or wanted.name not in BUILT_IN:
         if given is None and wanted.name == IN_MEMORY:
             return  # checked when the data are needed; a finished run does not need them
@@ -68,7 +71,7 @@ def check_scenes(model: TaggerConfig, shape: tuple[int, ...], kind: str | None, 
             f"channels={model.channels}: set channels to theirs, or give scenes that have an axis of channels and say "
             "with channels_axis where it is"
         )
-    if math.prod(shape) != model.positions:
+    if math.prod(shape) != model.positions or is_another_layout(shape, model.shape):
         raise ValueError(
             f"the scenes have shape {shape}, but the model's inputs have {model.shape}: give scenes of that shape, or "
             "train a model with theirs"
