@@ -111,8 +111,8 @@ class Phase2Sweep:
     """Seeds of every setting, each with its own labels."""
     updates: int = 8_000
     """Number of updates."""
-    iterations: int = 4
-    """T in evaluation."""
+    iterations: int | None = None
+    """T in evaluation; by default the recipe's."""
     ema: float = 0.0
     """Decay of averaged weights, which are then evaluated too; 0: none."""
     depth: Literal["up-left", "random"] = "up-left"
@@ -133,7 +133,7 @@ class Phase2Sweep:
         config = replace(
             config,
             model=replace(config.model, ratio_variance=self.ratio_variance),
-            test_iterations=self.iterations,
+            test_iterations=config.test_iterations if self.iterations is None else self.iterations,
             data=replace(config.data, depth=self.depth, digit_pool=self.digit_pool),
             optimiser=replace(config.optimiser, updates=self.updates, ema=self.ema),
         )

@@ -24,9 +24,9 @@ from taggernet.rng import Key
 from taggernet.tagger import Tagger
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
+from taggernet.training.assembly import objective_for
 from taggernet.training.distributed import pick_device
 from taggernet.training.log import environment
-from taggernet.training.objective import Objective
 from taggernet.training.precision import in_bfloat16, is_compiled
 from taggernet.training.seeds import carry_over, initial_weights
 from taggernet.training.sources import Part
@@ -92,7 +92,7 @@ class _Sweep(UpdateLoop):
             values = [setting.get(field, default) * times for setting in settings.values() for _ in config.seed_list]
             return torch.tensor(values, device=device)
 
-        objective = Objective(self.model, config.groups, config.iterations, discount=config.discount)
+        objective = objective_for(config, self.model)
         objective.class_cost = of_each("class_cost", config.class_cost)
         dropout = of_each("class_dropout", config.class_dropout)
         if dropout.any():

@@ -58,6 +58,19 @@ def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
     assert [sum(map(sum, counts)) for counts in record["groups"]["counts"]] == [groups] * SEEDS * len(settings)
 
 
+@pytest.mark.parametrize("name", ["texture-mnist-1-best-labels-50k", "texture-mnist-2-best-labels-1k"])
+def test_our_own_recipe_keeps_what_it_minimises(first: Run, name: str) -> None:
+    """Distorted masks, twins and a cost that stays in the reader are part of a sweep too."""
+    config = replace(tiny(name, 4), test_iterations=4)
+    found = phase2_sweep(config, first.weights, {"as it is": {}})["curve"][-1]
+    torch.testing.assert_close(
+        torch.tensor(found["error"][0]),
+        torch.tensor(train(config, start=first.weights).metrics["error"]),
+        rtol=0,
+        atol=2e-2,
+    )
+
+
 def test_the_command_ranks_settings(
     first: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,13 +22,9 @@ def update_for(
     model.use_kernels(config.runtime.kernels)
     if shared_statistics:
         model.share_statistics()
-    objective = Objective(
-        model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout,
-        config.class_reach, config.class_agreement, config.data.twins, config.class_distortion,
-    )  # fmt: skip
     work = config.optimiser.updates * update_flop(config)
     return Update(
-        objective,
+        objective_for(config, model),
         source,
         state,
         config.optimiser,
@@ -40,6 +36,14 @@ def update_for(
         captured=is_captured(config.runtime.compile, device),
         buffer=max(config.runtime.log_every, 10),
     )
+
+
+def objective_for(config: Config, model: Tagger) -> Objective:
+    """What the configuration says to minimise."""
+    return Objective(
+        model, config.groups, config.iterations, config.class_cost, config.discount, config.class_dropout,
+        config.class_reach, config.class_agreement, config.data.twins, config.class_distortion,
+    )  # fmt: skip
 
 
 def update_flop(config: Config) -> float:
