@@ -252,7 +252,10 @@ def _tone(pitch: Array, begin: Array, length: Array, bands: int = 16, frames: in
 
 def spoken_digits(random: Random, n: int, bands: int = 20, frames: int = 20) -> Scenes:
     """Spectrograms of two spoken digits at once, of two speakers; an element belongs to the louder one."""
-    loudness = _recordings(bands, frames)
+    folder = os.environ.get("TAGGERNET_FSDD")
+    if not folder or not (Path(folder) / "fsdd.npz").is_file():
+        raise FileNotFoundError("spoken digits need fsdd.npz: set TAGGERNET_FSDD to its folder")
+    loudness = _recordings(folder, bands, frames)
     first = random.integers(0, len(loudness), n)
     second = (first + random.integers(500, len(loudness) - 500, n)) % len(loudness)  # 500 recordings per speaker
     parts = np.stack([loudness[first], loudness[second]], 1)
@@ -260,11 +263,8 @@ def spoken_digits(random: Random, n: int, bands: int = 20, frames: int = 20) -> 
 
 
 @cache
-def _recordings(bands: int, frames: int) -> Array:
+def _recordings(folder: str, bands: int, frames: int) -> Array:
     """The magnitude in mel bands, (3000, bands, frames), speaker by speaker, the loudest element 1."""
-    folder = os.environ.get("TAGGERNET_FSDD")
-    if not folder or not (Path(folder) / "fsdd.npz").is_file():
-        raise FileNotFoundError("spoken digits need fsdd.npz: set TAGGERNET_FSDD to its folder")
     with np.load(Path(folder) / "fsdd.npz") as file:
         samples, offsets, speaker = file["samples"], file["offsets"], file["speaker"]
     window, hop = 400, 160  # 50 ms every 20 ms at 8 kHz

@@ -99,9 +99,8 @@ def test_costs_and_gradients_are_those_of_the_public_code() -> None:
     denoising, classification = passes
     # The public code leaves out the constant of the normal density.
     expected = denoising + 0.5 * math.log(2 * math.pi) + CLASS_COST * classification
-    # The package draws masks in single precision, and its softmax of them is double here.
-    torch.testing.assert_close(found.total, expected, rtol=1e-7, atol=0)
+    torch.testing.assert_close(found.total, expected, rtol=1e-10, atol=0)
     of_package, of_transcription = (torch.autograd.grad(total, parameters) for total in (found.total, expected))
     for ours, theirs in zip(of_package, of_transcription, strict=True):
         assert theirs.abs().max() > 1e-4, "every parameter matters"
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * float(theirs.abs().max()))
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9 * float(theirs.abs().max()))

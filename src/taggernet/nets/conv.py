@@ -34,6 +34,7 @@ from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, To
 from taggernet.nets.linear import per_feature
 from taggernet.nets.norm import BatchNorm, Iteration, NormKind, at_iteration, make_norm
 from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer, inner_roles
+from taggernet.tag.likelihood import wide
 from taggernet.tag.mapping import Mapped
 
 Images = Float[Tensor, "*S R H W F"]
@@ -201,7 +202,7 @@ class ConvMapping(nn.Module):
             u = _normed(self.norms_down[level], u, iteration)
             z = lateral[level]
             estimate = self.combine[level](z.flatten(-4, -2), u.flatten(-4, -2)).reshape(z.shape)
-        images = unfold_patches(self.out(estimate), self.patch, *self.shape).float()
+        images = wide(unfold_patches(self.out(estimate), self.patch, *self.shape))
         z_u, m_u = torch.split(images, [self.channels, 1], dim=-1)
         if self.norm_z is not None and self.norm_m is not None:
             z_u, m_u = _normed(self.norm_z, z_u, iteration), _normed(self.norm_m, m_u, iteration)

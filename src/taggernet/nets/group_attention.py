@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets.linear import Linear, per_feature
+from taggernet.tag.likelihood import wide
 
 
 class GroupAttention(nn.Module):
@@ -29,7 +30,7 @@ class GroupAttention(nn.Module):
 
     def forward(self, z: Float[Tensor, "*S R F"], groups: int) -> Float[Tensor, "*S R F"]:
         """``groups`` rows in a row are those of one scene."""
-        q, k, v = (torch.unflatten(part(z).float(), -2, (-1, groups)) for part in (self.query, self.key, self.value))
+        q, k, v = (torch.unflatten(wide(part(z)), -2, (-1, groups)) for part in (self.query, self.key, self.value))
         scores = q @ k.transpose(-2, -1) * self.query.outputs**-0.5
         index = torch.arange(groups, device=z.device)
         scores = scores.masked_fill(index == index[:, None], -torch.inf)

@@ -41,6 +41,7 @@ from taggernet.nets.norm import (
     scaled,
 )
 from taggernet.nets.roles import TOP, Roles, in_layer, inner_roles
+from taggernet.tag.likelihood import wide
 from taggernet.tag.mapping import Mapped
 
 Gate = Literal["plain", "stable"]
@@ -222,8 +223,8 @@ class LadderMapping(nn.Module):
             top = self.reader(features.detach() if reader_alone else features, disturbance, iteration)
         z_u, m_u = self.W_u(u).split([self.elements, self.positions], dim=-1)  # one product for both heads
         if self.norm_z is None or self.norm_m is None:
-            z_pre = torch.addcmul(self.z_bias, z_u.float(), self.z_scale)
-            return Mapped(z_pre, m_u.float() * self.m_scale, top)
+            z_pre = torch.addcmul(self.z_bias, wide(z_u), self.z_scale)
+            return Mapped(z_pre, wide(m_u) * self.m_scale, top)
         _, z_pre = scaled(at_iteration(self.norm_z, iteration), z_u, self.z_scale, self.z_bias, lateral=False)
         m_scale = self.m_scale.expand(*self.m_scale.shape[:-1], self.positions).contiguous()
         m_bias = torch.zeros_like(m_scale)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from taggernet.nets.linear import Linear, per_feature
 from taggernet.nets.norm import Iteration, NormKind, at_iteration, make_norm, rectified
+from taggernet.tag.likelihood import wide
 from taggernet.tag.mapping import Mapped
 
 
@@ -34,5 +36,5 @@ class MLPMapping(nn.Module):
         h: Tensor = features
         for project, bias, norm in zip(self.hidden, self.bias, self.norms, strict=True):
             _, h = rectified(at_iteration(norm, iteration), project(h), bias, lateral=False)
-        z_pre, m_pre = (self.out(h).float() + self.out_bias).split([self.elements, self.positions], dim=-1)
+        z_pre, m_pre = torch.split(wide(self.out(h)) + self.out_bias, [self.elements, self.positions], dim=-1)
         return Mapped(z_pre, m_pre, top=h)

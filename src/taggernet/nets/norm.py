@@ -9,8 +9,8 @@ neither property. Statistics can be frozen instead, for each iteration of the lo
 Neither norm has a learned scale or bias; the layer that follows adds what it needs.
 
 ``rectified`` and ``scaled`` are the two things that follow a normalisation; on CUDA a fused kernel computes either in
-one pass (``fast.norm_activate``) unless ``use_kernels`` has switched it off. Statistics are float32 whatever comes in.
-In a job of several processes BatchNorm's statistics are those of the global batch.
+one pass (``fast.norm_activate``) unless ``use_kernels`` has switched it off. Statistics are float32 or wider whatever
+comes in. In a job of several processes BatchNorm's statistics are those of the global batch.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from taggernet import fast
 from taggernet.config.validate import check_choice
+from taggernet.tag.likelihood import wide
 
 NormKind = Literal["batch", "layer"]
 Kernels = Literal["auto", "off"]
@@ -49,7 +50,7 @@ class FrozenNorm(NamedTuple):
     eps: float
 
     def __call__(self, x: Rows) -> Float[Tensor, "*S R F"]:
-        normed = (x.float() - self.mean) * torch.rsqrt(self.variance + self.eps)
+        normed = (wide(x) - self.mean) * torch.rsqrt(self.variance + self.eps)
         return normed.clamp(-FARTHEST, FARTHEST)
 
 
@@ -78,7 +79,7 @@ class BatchNorm(nn.Module):
 
     def centred(self, x: Rows) -> tuple[Float[Tensor, "*S R F"], Statistic, Statistic]:
         """x without its mean, the mean, and the variance of the batch."""
-        x = x.float()
+        x = wide(x)
         mean = self._average(x.mean(-2, keepdim=True))
         centred = x - mean
         return centred, mean, self._average(centred.square().mean(-2, keepdim=True))
@@ -114,7 +115,7 @@ class LayerNorm(nn.Module):
         self.fusable = type(self) is LayerNorm  # a subclass may compute something else
 
     def forward(self, x: Rows) -> Float[Tensor, "*S R F"]:
-        return nn.functional.layer_norm(x.float(), x.shape[-1:], eps=self.eps)
+        return nn.functional.layer_norm(wide(x), x.shape[-1:], eps=self.eps)
 
 
 Norm = BatchNorm | LayerNorm | FrozenNorm
@@ -138,7 +139,7 @@ def rectified(norm: Norm, x: Rows, bias: Tensor, lateral: bool = True) -> tuple[
 
 
 def scaled(norm: Norm, x: Rows, scale: Tensor, bias: Tensor, lateral: bool = True) -> tuple[Rows, Rows]:
-    """z = norm(x) and scale z + bias, both float32; ``lateral`` as above."""
+    """z = norm(x) and scale z + bias, both float32 or wider; ``lateral`` as above."""
     if may_fuse(norm, x):
         return fast.norm_activate(
             x, bias, scale, batch=is_batch(norm), relu=False, eps=norm.eps, half=False, keep_normed=lateral
