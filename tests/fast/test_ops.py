@@ -224,6 +224,7 @@ def test_kernels_are_not_for_other_tensors(monkeypatch: pytest.MonkeyPatch) -> N
     assert fast.applies(x, batch=False) == (ops.triton is not None)
     assert not fast.applies(torch.zeros(2, ops.WIDEST_ROW + 1), batch=False)
     assert not fast.applies(torch.zeros(1, 2, 3, 4), batch=True)
+    assert not fast.applies(torch.zeros(2, 3, dtype=torch.float64), batch=True), "kernels write float32"
 
 
 @pytest.mark.skipif(ops.triton is not None, reason="Triton is installed")

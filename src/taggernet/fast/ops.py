@@ -25,10 +25,10 @@ WIDEST_ROW = 8192
 
 
 def applies(x: Tensor, *, batch: bool) -> bool:
-    """Whether the two functions can take this input: on CUDA (or in Triton's interpreter), and not too wide."""
+    """Whether the two functions take this input: on CUDA (or in Triton's interpreter), not too wide, no double."""
     if triton is None or not (x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"):
         return False
-    return x.ndim in (2, 3) and (batch or x.shape[-1] <= WIDEST_ROW)
+    return x.ndim in (2, 3) and x.dtype != torch.float64 and (batch or x.shape[-1] <= WIDEST_ROW)
 
 
 def norm_activate(
