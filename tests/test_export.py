@@ -88,6 +88,7 @@ def inputs(kind: str, batch: int) -> Any:
     ("kind", "norm", "classes", "options"),
     [("binary", "layer", 0, {}), ("binary", "batch", 3, {}), ("real", "layer", 3, {}), ("real", "batch", 0, {}),
      ("real", "batch", 3, {"class_widths": (12, 6), "class_input": "masks"}),
+     ("real", "batch", 3, {"class_widths": (12,), "class_input": "masks", "class_conv_channels": (4,)}),
      ("binary", "layer", 0, {"group_attention": 4, "masks": "posterior"}),
      ("real", "layer", 0, {"masks": "posterior", "start_patch": 3}),
      ("real", "layer", 3, {"masks": "posterior-result", "origin": "scene"}),

@@ -11,7 +11,7 @@ over all places.
 Departures: the paper does not say whether the softmax layer is normalised; here it is (classifiers.py). Padding is
 what makes Model C's own 32 x 32 end at the stated 6 x 6: one ring everywhere but in the fifth convolution. Images of
 28 x 28 end at 5 x 5. Images have their channels last, and stacked seeds are convolved one after the other, as in
-taggernet/nets/conv.py: the libraries behind torch have slow kernels for groups of this many channels.
+taggernet/nets/convolution.py: the libraries behind torch have slow kernels for groups of this many channels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
 from paper.baselines.classifiers import Classifier
-from taggernet.nets.conv import Conv
+from taggernet.nets.convolution import Conv
 from taggernet.nets.linear import Linear, per_feature
 
 CHANNELS = (96, 96, 192, 192, 192, 192, 10)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from taggernet.config.model import TaggerConfig
-from taggernet.nets.class_head import ClassHead
+from taggernet.nets.class_head import ClassHead, MaskConvolutions
 from taggernet.nets.conv import ConvMapping
 from taggernet.nets.ladder import LadderMapping
 from taggernet.tag import (
@@ -32,12 +32,7 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
     gate = config.gate if config.gate != "auto" else "plain" if plain_gate else "stable"
     heads = config.heads if config.heads != "auto" else "plain" if config.norm == "layer" else "normalised"
     top = "softmax" if on_top else config.top
-    head = None
-    if config.class_widths:
-        head = ClassHead(
-            config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps,
-            config.channels,
-        )  # fmt: skip
+    head = _class_head(config) if config.class_widths else None
     if config.mapping == "conv":
         height, width = config.shape
         return ConvMapping(
@@ -47,6 +42,17 @@ def mapping_for(config: TaggerConfig) -> LadderMapping | ConvMapping:
     return LadderMapping(
         config.elements, widths, config.norm, gate, top, heads, config.norm_eps, head, channels=config.channels,
         attention=config.group_attention, lateral=config.lateral,
+    )  # fmt: skip
+
+
+def _class_head(config: TaggerConfig) -> ClassHead:
+    convolutions = None
+    if config.class_conv_channels:
+        height, width = config.shape
+        convolutions = MaskConvolutions((height, width), config.class_conv_channels, config.norm, config.norm_eps)
+    return ClassHead(
+        config.elements, config.class_widths, config.classes, config.class_input, config.norm, config.norm_eps,
+        config.channels, convolutions,
     )  # fmt: skip
 
 

@@ -23,6 +23,14 @@ TOYS = {
         shape=(6, 9), kind="real", widths=(30, 20), classes=3, class_widths=(12,), class_input="masks",
         delta_z="algorithm", ratio_variance="reference",
     ),
+    "real-image-head": TaggerConfig(
+        shape=(6, 9), kind="real", widths=(30, 20), classes=3, class_widths=(12,), class_input="masks",
+        class_conv_channels=(4, 6),
+    ),
+    "layer-image-head": TaggerConfig(
+        shape=(7, 6), widths=(30, 20), norm="layer", classes=3, class_widths=(12,), class_input="masks",
+        class_conv_channels=(4,),
+    ),
     "real-layer-head": TaggerConfig(
         shape=(6, 9), kind="real", widths=(30, 20), norm="layer", classes=3, class_widths=(12, 8),
     ),
@@ -100,8 +108,9 @@ TOYS = {
         start_sizes=True,
     ),
 }  # fmt: skip
-"""Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, every form of delta z, both mappings,
-with and without lateral connections, both decoders, groups that talk, variants of the loop, every start."""
+"""Every kind of input, LayerNorm and frozen BatchNorm, classes on top or beside, heads with and without convolutions,
+every form of delta z, both mappings, with and without lateral connections, both decoders, groups that talk, variants of
+the loop, every start."""
 
 
 def toy_inputs(config: TaggerConfig, n: int) -> Any:

@@ -17,7 +17,7 @@ from taggernet import Tagger, TaggerConfig
 from taggernet.export import export, session
 from taggernet.nets import ConvMapping
 from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates
-from taggernet.nets.conv import EnlargingConv, unfold_patches
+from taggernet.nets.convolution import EnlargingConv, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key

@@ -14,9 +14,10 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from taggernet.config.run import Config
-from taggernet.nets.class_head import ClassHead
+from taggernet.nets.class_head import ClassHead, MaskConvolutions
 from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import LadderMapping
+from taggernet.nets.roles import named_roles
 from taggernet.recipes import recipe
 from taggernet.rng import Key
 from taggernet.tagger import Tagger, TaggerConfig
@@ -33,6 +34,20 @@ def reader(seed: int = 0, reads: Any = "features", norm: Any = "batch") -> Class
         for parameter in made.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return made
+
+
+def image_reader(seed: int = 0, norm: Any = "batch", channels: tuple[int, ...] = (3, 4)) -> ClassHead:
+    """The same for masks of 5 x 6, through convolutions."""
+    torch.manual_seed(seed)
+    made = ClassHead(30, (7,), C, "masks", norm, convolutions=MaskConvolutions((5, 6), channels, norm))
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return made
+
+
+def image_rows(seed: int = 0) -> Tensor:
+    return torch.rand(R, 4 * 30, generator=torch.Generator().manual_seed(seed))
 
 
 def rows(seed: int = 0) -> Tensor:
@@ -61,6 +76,32 @@ def test_what_it_computes(norm: str, axis: int, reads: str) -> None:
     np.testing.assert_allclose(made(x).detach().numpy(), oracle(made, seen, axis), rtol=2e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_what_its_convolutions_compute(norm: str) -> None:
+    """Against torch's own convolutions, channels first, in double: 5 x 6 becomes 3 x 3 and 2 x 2."""
+    made, x = image_reader(norm=norm), image_rows()
+    convolutions = made.convolutions
+    assert convolutions is not None
+    h = x[:, 30:60].double().reshape(R, 1, 5, 6)
+    for number, (conv, bias) in enumerate(zip(convolutions.convolutions, convolutions.biases, strict=True)):
+        h = torch.nn.functional.conv2d(h, conv.weight.double(), stride=(1, 2, 1, 2)[number], padding=1)
+        axes = (0, 2, 3) if norm == "batch" else (1, 2, 3)
+        h = (h - h.mean(axes, keepdim=True)) / h.std(axes, correction=0, keepdim=True)
+        h = torch.relu(h + bias.double().reshape(1, -1, 1, 1))
+    assert h.shape == (R, 4, 2, 2)
+    flat = h.permute(0, 2, 3, 1).reshape(R, -1).detach().numpy()
+    assert flat.shape[1] == convolutions.features
+    expected = oracle(made, flat, 0 if norm == "batch" else 1)
+    np.testing.assert_allclose(made(x).detach().numpy(), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_its_convolutions_say_where_they_are_used() -> None:
+    roles = named_roles(image_reader())
+    uses = [roles[f"convolutions.convolutions.{number}.weight"].uses for number in range(4)]
+    assert uses == [30, 9, 9, 4]
+    assert roles["convolutions.convolutions.2.weight"].fan_in == 27
+
+
 def test_masks_alone_know_nothing_of_the_appearance() -> None:
     made, x = reader(reads="masks"), rows()
     other = x.clone()
@@ -71,10 +112,11 @@ def test_masks_alone_know_nothing_of_the_appearance() -> None:
     assert not torch.equal(made(x), made(other))
 
 
-@pytest.mark.parametrize("reads", ["features", "masks"])
+@pytest.mark.parametrize("reads", ["features", "masks", "images"])
 def test_every_parameter_learns_and_seeds_are_alone(reads: str) -> None:
-    models = [reader(seed, reads) for seed in range(3)]
-    x = torch.stack([rows(seed) for seed in range(3)])
+    images = reads == "images"
+    models = [image_reader(seed) if images else reader(seed, reads) for seed in range(3)]
+    x = torch.stack([image_rows(seed) if images else rows(seed) for seed in range(3)])
     parameters, _ = stack_module_state(models)  # type: ignore[arg-type]
     together = functional_call(models[0], parameters, (x,))
     for seed, model in enumerate(models):
@@ -107,7 +149,11 @@ def test_a_model_with_a_reader_groups_as_it_did_before() -> None:
     ("options", "words"),
     [({"class_widths": (7,)}, "needs classes: set classes"), ({"classes": 3, "class_widths": (0,)}, "is out of range"),
      ({"classes": 3, "class_widths": (10**9,)}, "is out of range: give 0 to 100 integers from 1 to 100,000"),
-     ({"classes": 3, "class_input": "masks"}, "set class_widths, e.g.")],
+     ({"classes": 3, "class_input": "masks"}, "set class_widths, e.g."),
+     ({"classes": 3, "class_widths": (7,), "class_conv_channels": (4,)}, "reads the masks of images: set class_widths"),
+     ({"shape": (9,), "classes": 3, "class_widths": (7,), "class_input": "masks", "class_conv_channels": (4,)},
+      "reads the masks of images: set class_widths"),
+     ({"classes": 3, "class_widths": (7,), "class_input": "masks", "class_conv_channels": (0,)}, "is out of range")],
 )  # fmt: skip
 def test_bad_settings_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):

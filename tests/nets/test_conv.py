@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from taggernet import Tagger, TaggerConfig
 from taggernet.nets import ConvMapping
-from taggernet.nets.conv import Conv, fold_patches, unfold_patches
+from taggernet.nets.convolution import Conv, fold_patches, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key

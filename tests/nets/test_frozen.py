@@ -28,6 +28,7 @@ from taggernet.training.seeds import carry_over, initial_weights
 
 CONFIG = TaggerConfig(shape=(2, 3), widths=(8, 6, 4), classes=3)
 HEAD = replace(CONFIG, class_widths=(7, 5), class_input="masks")
+IMAGES = replace(HEAD, class_conv_channels=(3,))
 REAL = replace(CONFIG, kind="real", classes=0, scale=2.0, offset=1.0)
 
 
@@ -83,7 +84,7 @@ def test_they_are_the_means_of_the_batches_by_hand() -> None:
     np.testing.assert_allclose(norm.variance[:, 0].numpy(), variances.mean(0), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("config", [CONFIG, HEAD, REAL])
+@pytest.mark.parametrize("config", [CONFIG, HEAD, IMAGES, REAL])
 def test_of_one_batch_they_change_nothing(config: TaggerConfig) -> None:
     """Frozen on a single batch, that batch is grouped as before, and every norm has its place."""
     model, x = tagger(config), scenes(40, config)
@@ -99,7 +100,7 @@ def test_of_one_batch_they_change_nothing(config: TaggerConfig) -> None:
     assert all(norm.mean is not None and norm.mean.shape == (4, 1, norm.features) for norm in batch_norms(model))
 
 
-@pytest.mark.parametrize("config", [CONFIG, HEAD, REAL])
+@pytest.mark.parametrize("config", [CONFIG, HEAD, IMAGES, REAL])
 @pytest.mark.parametrize("groups", [1, 2, 3, 5])
 def test_a_scene_alone_is_grouped_as_in_any_batch(config: TaggerConfig, groups: int) -> None:
     """Any K and any T, also beyond those of the freezing; six iterations carry on the rounding of the first."""

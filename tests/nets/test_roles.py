@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 from taggernet.nets import Linear, MLPMapping
-from taggernet.nets.conv import Conv
+from taggernet.nets.convolution import Conv
 from taggernet.nets.linear import per_feature
 from taggernet.nets.roles import TOP, ParameterRole, in_layer, named_roles
 from taggernet.tagger import Tagger, TaggerConfig

@@ -96,6 +96,9 @@ class TaggerConfig:
     """Widths of a class head beside the Ladder; empty: the classes are the Ladder's topmost level (the paper)."""
     class_input: Literal["features", "masks"] = "features"
     """Input of the class head: all that the mapping sees of a group (features), or its mask alone (masks)."""
+    class_conv_channels: tuple[int, ...] = ()
+    """Channels of the levels of convolutions through which the class head sees the masks of images, two on each level;
+    the second halves height and width. Empty: none."""
     frozen_iterations: int = 0
     """BatchNorm: iterations whose statistics are frozen, set by ``Tagger.freeze_statistics``; 0: those of the batch."""
     channels: int = 1
@@ -148,10 +151,8 @@ class TaggerConfig:
             "class_widths",
             check_sizes("class_widths", self.class_widths, least=0, most=MAX_LEVELS, largest=MAX_WIDTH),
         )
-        self._set(
-            "conv_channels",
-            check_sizes("conv_channels", self.conv_channels, least=1, most=MAX_LEVELS, largest=MAX_WIDTH),
-        )
+        for name, least in (("conv_channels", 1), ("class_conv_channels", 0)):
+            self._set(name, check_sizes(name, getattr(self, name), least=least, most=MAX_LEVELS, largest=MAX_WIDTH))
         if self.mapping == "conv":
             check_conv(self.shape, self.patch, len(self.conv_channels))
         if self.decoder == "broadcast" and (self.mapping != "conv" or self.lateral):
@@ -175,6 +176,11 @@ class TaggerConfig:
             raise ValueError(f"class_widths={self.class_widths} needs classes: set classes, e.g. 10")
         if self.class_input != "features" and not self.class_widths:
             raise ValueError(f"class_input={self.class_input!r} needs a class head: set class_widths, e.g. (1000, 500)")
+        if self.class_conv_channels and not (self.class_input == "masks" and len(self.shape) == 2):
+            raise ValueError(
+                f"class_conv_channels={self.class_conv_channels} is for a class head that reads the masks of images: "
+                "set class_widths and class_input='masks', or leave it out"
+            )
         if self.frozen_iterations and self.norm != "batch":
             raise ValueError(
                 f"frozen_iterations={self.frozen_iterations} needs BatchNorm, but norm={self.norm!r}: set it to 0"

@@ -29,92 +29,16 @@ from torch import Tensor, nn
 
 from taggernet.nets.broadcast import BroadcastLadder
 from taggernet.nets.class_head import ClassHead
+from taggernet.nets.convolution import Conv, EnlargingConv, Images, fold_patches, normed_images, unfold_patches
 from taggernet.nets.disturbance import Disturbance
 from taggernet.nets.ladder import Combinator, Gate, Heads, Ladder, Rectifier, Top
 from taggernet.nets.linear import per_feature
-from taggernet.nets.norm import BatchNorm, Iteration, NormKind, at_iteration, make_norm
-from taggernet.nets.roles import TOP, ParameterRole, Roles, in_layer, inner_roles
+from taggernet.nets.norm import Iteration, NormKind, make_norm
+from taggernet.nets.roles import TOP, Roles, in_layer, inner_roles
 from taggernet.tag.likelihood import wide
 from taggernet.tag.mapping import Mapped
 
-Images = Float[Tensor, "*S R H W F"]
 Decoder = Literal["mirror", "broadcast"]
-SIDE = 3
-"""Height and width of every kernel of the mapping."""
-
-
-class Conv(nn.Module):
-    """A convolution with zeros around the image, in the weight's own dtype like ``Linear``; no bias.
-
-    Stacked weights (S, ...) are S convolutions, one after the other: each is large enough to fill a GPU.
-    """
-
-    def __init__(self, inputs: int, outputs: int, stride: int = 1, side: int = SIDE, padding: int = SIDE // 2) -> None:
-        super().__init__()
-        self.stride, self.padding, self.fan_in = stride, padding, inputs * side**2
-        self.weight = nn.Parameter(torch.randn(outputs, inputs, side, side) / math.sqrt(self.fan_in))
-
-    def forward(self, x: Images) -> Float[Tensor, "*S R h w G"]:
-        return self.convolved(x, self.weight)
-
-    def convolved(self, x: Images, weight: Tensor) -> Float[Tensor, "*S R h w G"]:
-        if weight.ndim == 4:
-            return self._one(x, weight)
-        return torch.stack([self._one(*pair) for pair in zip(x.unbind(0), weight.unbind(0), strict=True)])
-
-    def _one(self, x: Tensor, weight: Tensor) -> Tensor:
-        # With its channels last in memory an image is already what the fast kernels want.
-        rows = x.to(weight.dtype).permute(0, 3, 1, 2)
-        return nn.functional.conv2d(rows, weight, stride=self.stride, padding=self.padding).permute(0, 2, 3, 1)
-
-    def parameter_roles(self) -> Roles:
-        return {self.weight: ParameterRole(fan_in=self.fan_in)}
-
-
-def fold_patches(images: Images, side: int) -> Float[Tensor, "*S R h w G"]:
-    """Every patch of side x side positions becomes one position with as many times the features."""
-    if side == 1:
-        return images
-    *front, height, width, features = images.shape
-    images = nn.functional.pad(images, (0, 0, 0, -width % side, 0, -height % side))
-    h, w = -(-height // side), -(-width // side)
-    return images.reshape(*front, h, side, w, side, features).transpose(-4, -3).reshape(*front, h, w, -1)
-
-
-def unfold_patches(patches: Float[Tensor, "*S R h w G"], side: int, height: int, width: int) -> Images:
-    """The inverse of ``fold_patches``, cut to the image's height and width."""
-    if side == 1:
-        return patches
-    *front, h, w, features = patches.shape
-    images = patches.reshape(*front, h, w, side, side, features // side**2).transpose(-4, -3)
-    return images.reshape(*front, h * side, w * side, -1)[..., :height, :width, :]
-
-
-class EnlargingConv(Conv):
-    """The convolution of an image that is first enlarged ``times`` x ``times``, as patches at the image's own size.
-
-    Every position becomes a patch of outputs, and the kernel of each is the given one with those of its weights added
-    up that fall on the same position: a quarter of the memory of an enlarged image, for twice the size.
-    """
-
-    taps: Float[Tensor, "a i d"]
-    """1 where output a of a patch sees position i, of three, through weight d of the kernel."""
-
-    def __init__(self, inputs: int, outputs: int, times: int) -> None:
-        super().__init__(inputs, outputs)
-        self.times = times
-        output, position, weight = torch.meshgrid(
-            *(torch.arange(n, device="cpu") for n in (times, SIDE, SIDE)), indexing="ij"
-        )
-        seen = torch.div(output + weight - 1, times, rounding_mode="floor") == position - 1
-        self.register_buffer("taps", seen.float(), persistent=False)
-
-    def forward(self, x: Images) -> Float[Tensor, "*S R h w G"]:
-        kernels = torch.einsum("aid,bje,...ocde->...abocij", self.taps, self.taps, self.weight.to(self.taps.dtype))
-        return self.convolved(x, kernels.flatten(-6, -4).to(self.weight.dtype))
-
-    def parameter_roles(self) -> Roles:
-        return {self.weight: ParameterRole(fan_in=self.fan_in, uses=self.times**2)}
 
 
 class ConvMapping(nn.Module):
@@ -188,7 +112,7 @@ class ConvMapping(nn.Module):
         h = fold_patches(self._images(features), self.patch)
         lateral: list[Tensor] = []
         for conv, bias, norm in zip(self.up, self.bias, self.norms_up, strict=True):
-            z = _normed(norm, conv(h), iteration)
+            z = normed_images(norm, conv(h), iteration)
             lateral.append(z)
             h = torch.relu(z + bias.unsqueeze(-2).unsqueeze(-2))
         if self.reader is None:
@@ -199,13 +123,13 @@ class ConvMapping(nn.Module):
         estimate = estimate.reshape(h.shape)
         for level in reversed(range(len(self.down))):
             u = unfold_patches(self.down[level](estimate), 2, *self.sizes[level])
-            u = _normed(self.norms_down[level], u, iteration)
+            u = normed_images(self.norms_down[level], u, iteration)
             z = lateral[level]
             estimate = self.combine[level](z.flatten(-4, -2), u.flatten(-4, -2)).reshape(z.shape)
         images = wide(unfold_patches(self.out(estimate), self.patch, *self.shape))
         z_u, m_u = torch.split(images, [self.channels, 1], dim=-1)
         if self.norm_z is not None and self.norm_m is not None:
-            z_u, m_u = _normed(self.norm_z, z_u, iteration), _normed(self.norm_m, m_u, iteration)
+            z_u, m_u = normed_images(self.norm_z, z_u, iteration), normed_images(self.norm_m, m_u, iteration)
         z_pre = z_u.flatten(-4, -2) * self.z_scale + self.z_bias
         m_pre = m_u.flatten(-4, -2) * self.m_scale
         rows = features.shape[:-1]
@@ -228,9 +152,3 @@ class ConvMapping(nn.Module):
         for parameter, role in self.ladder.parameter_roles().items():
             found |= {parameter: replace(role, layer=min(TOP, role.layer + len(self.up) - 1))}
         return found if self.reader is None else found | in_layer(TOP, self.reader)
-
-
-def _normed(norm: nn.Module, x: Images, iteration: Iteration | None) -> Images:
-    """BatchNorm: every position is a row; LayerNorm: the whole image is one."""
-    rows = x.flatten(-4, -2) if isinstance(norm, BatchNorm) else x.flatten(-3)
-    return at_iteration(norm, iteration)(rows).reshape(x.shape)

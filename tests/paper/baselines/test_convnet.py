@@ -9,7 +9,7 @@ from torch import nn
 from torch.func import functional_call
 
 from paper.baselines.convnet import CHANNELS, ConvNet, pooled
-from taggernet.nets.conv import Conv
+from taggernet.nets.convolution import Conv
 
 
 def test_convnet_equals_torch_layers() -> None:

@@ -4,7 +4,7 @@
  * @typedef {{
  *   shape: number[], kind: 'binary' | 'real' | 'categorical', widths: number[], classes: number, norm: 'batch' | 'layer', noise: number,
  *   mean: number, feedback: string, delta_z: string, ratio_variance: string, gate: string, top: string, heads: string,
- *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string,
+ *   norm_eps: number, offset: number, scale: number, class_widths: number[], class_input: string, class_conv_channels: number[],
  *   frozen_iterations: number, channels: number, mapping: string, conv_channels: number[], patch: number,
  *   group_attention: number, lateral: boolean, offsets: number[], scales: number[], masks: string, decoder: string,
  *   start_patch: number, start: string, tie: number, place_weight: number, start_apart: number, start_sizes: boolean, start_smooth: number,
@@ -13,12 +13,13 @@
  * @typedef {{config: ModelConfig, groups: number, iterations: number, notes: Record<string, any>}} Card
  */
 import { WAVES } from './broadcast.js'
-import { levelSizes, SIDE } from './conv.js'
+import { levelSizes } from './conv.js'
+import { SIDE } from './convolution.js'
 import { PARTS } from './informed.js'
 import { hasNormalisedHeads, ladderWidths } from './layers.js'
 
 export const LONGEST_SIDE = 128
-const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', frozen_iterations: 0, norm_eps: 1e-10,
+const LATER = { offset: 0, scale: 1, class_widths: [], class_input: 'features', class_conv_channels: [], frozen_iterations: 0, norm_eps: 1e-10,
   channels: 1, mapping: 'ladder', conv_channels: [], patch: 1, group_attention: 0, lateral: true, offsets: [], scales: [],
   masks: 'mapping', decoder: 'mirror', start_patch: 1, start: 'random', tie: 1, place_weight: 2, start_apart: 0, start_sizes: false, start_smooth: 1, origin: 'data' }
 const RETIRED = ['start_correlated', 'levels', 'residual']
@@ -93,7 +94,8 @@ export function tensorShapes(config) {
   if (hasNormalisedHeads(config)) norms.push(['norm_z', ofZ], ['norm_m', ofM])
   ladderShapes(config, widths, shapes, norms)
   if (config.class_widths.length) {
-    const sizes = [config.class_input === 'masks' ? positions : features, ...config.class_widths, config.classes + 1]
+    const read = config.class_conv_channels.length ? classConvShapes(config, shapes, norms) : config.class_input === 'masks' ? positions : features
+    const sizes = [read, ...config.class_widths, config.classes + 1]
     sizes.slice(1).forEach((width, level) => {
       shapes.set(`mapping.reader.layers.${level}.weight`, [sizes[level], width])
       shapes.set(`mapping.reader.biases.${level}`, [1, width])
@@ -135,6 +137,18 @@ function ladderShapes(config, widths, shapes, norms) {
     shapes.set(`mapping.${ladder}.attention.value.weight`, [last, last])
     shapes.set(`mapping.${ladder}.attention.gate`, [1, last])
   }
+}
+
+/** Those of the class head's convolutions. @param {ModelConfig} config @param {Map<string, number[]>} shapes @param {[string, number][]} norms @returns {number} how many numbers leave them */
+function classConvShapes({ shape, class_conv_channels: levels }, shapes, norms) {
+  const widths = [1, ...levels.flatMap((width) => [width, width])]
+  widths.slice(1).forEach((width, number) => {
+    shapes.set(`mapping.reader.convolutions.convolutions.${number}.weight`, [width, widths[number], SIDE, SIDE])
+    shapes.set(`mapping.reader.convolutions.biases.${number}`, [1, width])
+    norms.push([`reader.convolutions.norms.${number}`, width])
+  })
+  const [height, width] = shape.map((side) => Math.ceil(side / 2 ** levels.length))
+  return height * width * levels[levels.length - 1]
 }
 
 /** Those of the convolutions. @param {ModelConfig} config @param {Map<string, number[]>} shapes @param {[string, number][]} norms @returns {number[]} the widths of the Ladder on top */

@@ -1,12 +1,13 @@
 /**
  * The Ladder, and the Ladder alone as TAG's mapping: rows of [z, m, delta z, L(m)] in, z and m before their activations
- * out. The twin of nets/ladder.py and nets/class_head.py. R rows, one per group · F features · N elements, P positions
+ * out. The twin of nets/ladder.py. R rows, one per group · F features · N elements, P positions
  *
  * @typedef {import('./card.js').ModelConfig} ModelConfig
  * @typedef {import('./layers.js').Layers} Layers
  * @typedef {{zPre: Float32Array, mPre: Float32Array, top: Float32Array}} Mapped
  * @typedef {(features: Float32Array, rows: number, iteration: number) => Mapped} Mapping
  */
+import { classHeadFor } from './class_head.js'
 import { groupAttention } from './group_attention.js'
 import { combinatorFor, hasNormalisedHeads, ladderWidths, rectify, softmaxRows } from './layers.js'
 
@@ -39,37 +40,6 @@ export function ladderFor(config, { of, times, norm }, levels) {
       estimate = denoised(level, times(`ladder.decoder.${level}`, estimate, rows))
     }
     return { estimate, top }
-  }
-}
-
-/**
- * The classes, where a head beside the Ladder reads them; null where there is none.
- *
- * @param {ModelConfig} config
- * @param {Layers} layers
- * @param {number} elements
- * @param {number} positions
- */
-export function classHeadFor(config, { of, times, norm }, elements, positions) {
-  const last = config.class_widths.length
-  if (!last) return null
-  /** @param {Float32Array} features @param {number} rows @param {number} iteration */
-  return function classHead(features, rows, iteration) {
-    /** @type {Float32Array} */
-    let h = features
-    if (config.class_input === 'masks') {
-      h = new Float32Array(rows * positions)
-      for (let r = 0; r < rows; r++) {
-        const begin = r * 2 * (elements + positions) + elements
-        h.set(features.subarray(begin, begin + positions), r * positions)
-      }
-    }
-    for (let level = 0; level <= last; level++) {
-      const z = norm(`reader.norms.${level}`, times(`reader.layers.${level}`, h, rows), rows, iteration)
-      const bias = of(`reader.biases.${level}`)
-      h = level === last ? softmaxRows(z, bias, of('reader.scale')) : rectify(z, bias)
-    }
-    return h
   }
 }
 

@@ -12,7 +12,8 @@
  * @typedef {{deltaZ: Float32Array, ratio: Float32Array}} Evidence
  */
 import { readCard, tensorShapes } from './card.js'
-import { convMapping, kernelMatrix } from './conv.js'
+import { convMapping } from './conv.js'
+import { kernelMatrix } from './convolution.js'
 import { byParts, byPlaces, byValue, inOrderOf, medians, partsOf } from './informed.js'
 import { ladderMapping } from './ladder.js'
 import { layersOf } from './layers.js'
