@@ -15,6 +15,7 @@ import tyro
 
 from paper.baselines import baseline, quick, run_baseline
 from paper.baselines.sweep import errors_by_setting, sweep
+from paper.perfect_masks import PerfectMasks
 from paper.phase2_sweep import phase2_sweep, ranking
 from paper.probes import Probes
 from paper.quick import sized_config
@@ -269,6 +270,7 @@ COMMANDS: dict[str, Any] = {
     "sweep": Sweep,
     "phase2-sweep": Phase2Sweep,
     "probes": Probes,
+    "perfect-masks": PerfectMasks,
     "rc": RC,
     "slot-attention": SlotAttention,
     "ship": Ship,

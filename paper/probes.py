@@ -1,4 +1,4 @@
-"""What each part of a trained Tagger knows of the digits in TextureMNIST, and what could be read from perfect masks.
+"""What each part of a trained Tagger knows of the digits in TextureMNIST.
 
 # n scenes · D digits per scene · K groups · F features
 
@@ -9,9 +9,8 @@ level means that the level describes something else, such as the texture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +23,6 @@ from paper.failure_analysis import contingency, flat_labels
 from paper.records import Record
 from taggernet.arrays import Array
 from taggernet.config.run import DataConfig
-from taggernet.config.validate import check_count
 from taggernet.data import Scenes
 from taggernet.fileio import make_folder, write_json
 from taggernet.nets.ladder import LadderMapping
@@ -127,56 +125,12 @@ def _regression_error(known: Tensor, targets: Array, seen: Tensor, truth: Array)
     return min(errors)
 
 
-# --- perfect masks ------------------------------------------------------------------------------------------------
-
-
-def perfect_mask_error(
-    train: Sequence[Scenes], valid: Scenes, *, updates: int, widths: tuple[int, ...] = (2000, 1000, 500),
-    dropout: float = 0.3, device: torch.device | None = None, seed: int = 0,
-) -> list[float]:  # fmt: skip
-    """Error of a network that reads each digit from its true visible mask, on ``valid``: the lower digit's first.
-
-    Whatever reads classes from masks alone cannot be expected to do better than this one with the true ones.
-    """
-    device = torch.device("cpu") if device is None else device
-    torch.manual_seed(seed)
-    sizes = (int(np.prod(valid.shape)), *widths)
-    layers: list[nn.Module] = []
-    for low, high in pairwise(sizes):
-        layers += [nn.Linear(low, high), nn.BatchNorm1d(high), nn.ReLU(), nn.Dropout(dropout)]
-    network = nn.Sequential(*layers, nn.Linear(sizes[-1], 10)).to(device)
-    masks, classes = (torch.cat(parts) for parts in zip(*(_true_masks(part, device) for part in train), strict=True))
-    adam = torch.optim.Adam(network.parameters(), lr=1e-3)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, updates)
-    for _ in range(updates):
-        scene = torch.randint(len(masks), (100,), device=device)
-        logits = network(masks[scene].flatten(0, 1).float())
-        cost = nn.functional.cross_entropy(logits, classes[scene].flatten())
-        adam.zero_grad()
-        torch.autograd.backward(cost)
-        adam.step()
-        schedule.step()
-    network.eval()
-    masks, classes = _true_masks(valid, device)
-    with torch.no_grad():
-        said = torch.stack([network(mask.float()).argmax(-1) for mask in masks])  # (n, D)
-    return (said != classes).float().mean(0).tolist()
-
-
-def _true_masks(scenes: Scenes, device: torch.device) -> tuple[Tensor, Tensor]:
-    """(n, D, N) booleans and (n, D) classes."""
-    true, _ = flat_labels(scenes, device)
-    classes = torch.from_numpy(_digits(scenes).reshape(len(scenes), -1).astype(np.int64)).to(device)
-    layers = range(BACKGROUND + 1, BACKGROUND + 1 + classes.shape[1])
-    return torch.stack([true == layer for layer in layers], 1), classes
-
-
 # --- the command --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Probes:
-    """What a model's levels know of digits, and what could be read from perfect masks; validation scenes only."""
+    """What a model's levels know of digits; validation scenes only."""
 
     model: str = "texture-mnist-2"
     """A shipped model, a model's folder or a run."""
@@ -186,10 +140,6 @@ class Probes:
     """Two digits: which one is on top."""
     scenes: int = 1_000
     """Scenes that the regressions know."""
-    updates: int = 20_000
-    """Updates of the network that reads perfect masks; 0: leave it out."""
-    compositions: int = 1
-    """How often this network sees the training digits composed anew; 1: the paper's fixed 50,000 scenes."""
     out: Path | None = None
     """File of the record."""
     quick: bool = False
@@ -198,7 +148,6 @@ class Probes:
     """auto, cpu, cuda, ..."""
 
     def __call__(self) -> None:
-        check_count("compositions", self.compositions, low=1)
         count = 200 if self.quick else 50_000
         data = DataConfig(
             name=f"texture-mnist-{self.digits}", depth=self.depth, train=count, valid=min(count, 10_000),
@@ -213,16 +162,5 @@ class Probes:
         record: Record = {"model": self.model, "depth": self.depth, "levels": levels, "environment": environment()}
         for name, error in levels.items():
             print(f"{100 * error:5.1f} %  read from {name}")
-        if self.updates:
-            composed = [train, *(load_split(replace(data, seed=seed), "train") for seed in range(1, self.compositions))]
-            found = perfect_mask_error(composed, valid, updates=20 if self.quick else self.updates, device=device)
-            known = {"updates": self.updates, "scenes": count * self.compositions}
-            record["perfect_masks"] = {**known, "error_by_digit": found}
-            each = (
-                f" ({', '.join(f'{100 * error:.1f}' for error in found)}, lower digit first)"
-                if self.digits == 2
-                else ""
-            )
-            print(f"{100 * float(np.mean(found)):5.1f} %  read from perfect masks{each}")
         if self.out is not None:
             write_json(self.out, record)

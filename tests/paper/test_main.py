@@ -125,7 +125,7 @@ def test_one_model_for_any_number_of_objects(here: Path, capsys: pytest.CaptureF
     ("command", "words"),
     [
         ("any-number --scenes 3 --device cpu", "scenes=3 is out of range"),
-        ("probes --quick --compositions 0 --device cpu", "compositions=0 is out of range"),
+        ("perfect-masks --quick --updates 0 --device cpu", "updates=0 is out of range"),
     ],
 )
 def test_too_few_scenes_are_one_sentence(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,19 +56,25 @@ def texture_bank(device: torch.device | str | None = None, seed: int = _BANK_SEE
     return torch.from_numpy(np.stack(waves).astype(np.float32)).to(device)
 
 
+def visible(opacity: Tensor) -> list[Tensor]:
+    """What is seen of each layer, (..., N), from back to front; it sums to one. opacity (..., D, N) of the digits."""
+    seen = [torch.ones_like(opacity[..., 0, :])]
+    for upper in opacity.unbind(-2):
+        seen = [(1 - upper) * layer for layer in seen] + [upper]
+    return seen
+
+
 def compose(opacity: Tensor, textures: Tensor) -> tuple[Tensor, Tensor]:
     """x (float32) and groups (uint8), each (..., N), from layers ordered from back to front.
 
     opacity (..., D, N) of the digits; textures (..., D + 1, N), the background's first.
     """
     x = textures[..., 0, :]
-    seen = [torch.ones_like(x)]
     for upper, texture in zip(opacity.unbind(-2), textures[..., 1:, :].unbind(-2), strict=True):
         x = upper * texture + (1 - upper) * x
-        seen = [(1 - upper) * layer for layer in seen] + [upper]
-    # What is seen of all layers sums to one, so at most one of them passes 0.9: this is the argmax.
+    # As they sum to one, at most one layer passes 0.9: this is the argmax.
     groups = torch.zeros_like(x, dtype=torch.uint8)
-    for number, layer in enumerate(seen, start=1):
+    for number, layer in enumerate(visible(opacity), start=1):
         groups = groups + (layer > VISIBLE).to(torch.uint8) * number
     return x, groups
 
@@ -89,10 +95,13 @@ def _draw_layers(key: Key, n: int, digits: int, bank: Tensor, start: int | Tenso
     return windows[torch.stack(chosen, dim=-1), row, col]
 
 
-def _scenes_of(
-    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The scenes of chosen digits, index (*key, n, D); of two digits the first is the up-left one."""
+def place_digits(
+    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, start: int | Tensor, depth: Depth
+) -> tuple[Tensor, Tensor | None]:
+    """Opacities (*key, n, D, 28, 28) of chosen digits in their places, from back to front, and their classes.
+
+    index (*key, n, D); of two digits the first is the up-left one. Scenes start .. start+n-1 of the key's stream.
+    """
     n, digits = index.shape[-2:]
     opacity = images[index]  # (*key, n, D, 28, 28)
     if images.dtype == torch.uint8:
@@ -114,6 +123,15 @@ def _scenes_of(
             if classes is not None:
                 order = torch.cat([second_below, 1 - second_below], dim=-1)
                 classes = torch.gather(classes, -1, order)
+    return opacity, classes
+
+
+def _scenes_of(
+    key: Key, index: Tensor, images: Tensor, labels: Tensor | None, bank: Tensor, start: int | Tensor, depth: Depth
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The scenes of chosen digits, as in ``place_digits``."""
+    opacity, classes = place_digits(key, index, images, labels, start, depth)
+    n, digits = index.shape[-2:]
     layers = _draw_layers(key, n, digits, bank, start)
     return *compose(opacity.flatten(-2), layers.flatten(-2)), classes
 
