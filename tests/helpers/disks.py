@@ -118,7 +118,7 @@ def on_a_small_disk(folder: Path) -> dict[str, tuple[Fault, str]]:
         ),
         "read-only": (
             read_only,
-            f"a checkpoint could not be written to {folder / 'read-only'} (Read-only file system): "
+            f"could not be written to {folder / 'read-only'} (Read-only file system): "
             "make the folder writable and run the same command again",
         ),
     }
@@ -160,4 +160,6 @@ def main(folder: Path, kind: str) -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("error")
+    # TensorBoard's thread and the checkpoint's may both lose the disk: one is raised, the other only told of.
+    warnings.filterwarnings("default", "a checkpoint could not be written")
     main(Path(sys.argv[1]), sys.argv[2])

@@ -17,7 +17,6 @@ from taggernet import Tagger, TaggerConfig
 from taggernet.export import export, session
 from taggernet.nets import ConvMapping
 from taggernet.nets.broadcast import WAVES, BroadcastLadder, coordinates
-from taggernet.nets.convolution import EnlargingConv, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
@@ -58,18 +57,6 @@ def test_a_code_is_drawn_like_a_1_x_1_convolution_of_code_and_coordinates() -> N
     expected = torch.relu(conv(torch.cat([tiled, where], dim=1))).permute(0, 2, 3, 1).flatten(1)
     torch.testing.assert_close(drawn, expected)
     torch.testing.assert_close(top, expected_top)
-
-
-@pytest.mark.parametrize("times", [1, 2, 3, 4])
-def test_an_enlarging_convolution_is_one_of_an_enlarged_image(times: int) -> None:
-    conv, images = EnlargingConv(6, 5, times).double(), torch.randn(7, 3, 4, 6, dtype=torch.float64)
-    images.requires_grad_()
-    large = nn.Upsample(scale_factor=times, mode="nearest")(images.permute(0, 3, 1, 2))
-    plain = nn.functional.conv2d(large, conv.weight, padding=1).permute(0, 2, 3, 1)
-    ours = unfold_patches(conv(images), times, 3 * times, 4 * times)
-    torch.testing.assert_close(ours, plain, rtol=1e-6, atol=1e-6)
-    for a, b in zip(*(torch.autograd.grad(y.pow(3).sum(), (images, conv.weight)) for y in (ours, plain)), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
 def test_the_way_down_is_a_plain_stack_of_enlargements_and_convolutions() -> None:

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from taggernet import Tagger, TaggerConfig
 from taggernet.nets import ConvMapping
-from taggernet.nets.convolution import Conv, fold_patches, unfold_patches
 from taggernet.nets.norm import NormKind
 from taggernet.nets.roles import named_roles
 from taggernet.rng import Key
@@ -45,33 +44,6 @@ def test_without_lateral_connections_a_row_passes_through_its_code() -> None:
 
 def rows(count: int, seed: int = 1) -> Tensor:
     return torch.randn(count, 2 * N + 2 * P, generator=torch.Generator().manual_seed(seed))
-
-
-@pytest.mark.parametrize("side", [1, 2, 4])
-def test_patches_go_there_and_back(side: int) -> None:
-    images = torch.randn(2, 3, *SHAPE, 5)
-    folded = fold_patches(images, side)
-    assert folded.shape == (2, 3, -(-SHAPE[0] // side), -(-SHAPE[1] // side), 5 * side**2)
-    assert torch.equal(unfold_patches(folded, side, *SHAPE), images)
-
-
-def test_a_patch_holds_its_own_positions() -> None:
-    """Against torch's pixel_unshuffle, which puts the features before the positions of a patch."""
-    images = torch.randn(3, 6, 4, 5)
-    theirs = nn.functional.pixel_unshuffle(images.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
-    ours = fold_patches(images, 2).reshape(3, 3, 2, 4, 5).transpose(-1, -2).reshape(3, 3, 2, 20)
-    assert torch.equal(ours, theirs)
-
-
-@pytest.mark.parametrize("stride", [1, 2])
-def test_a_convolution_sums_over_its_neighbourhood(stride: int) -> None:
-    conv = Conv(4, 6, stride)
-    x = torch.randn(2, *SHAPE, 4)
-    padded = nn.functional.pad(x, (0, 0, 1, 1, 1, 1))
-    out = conv(x)
-    for i, j in ((0, 0), (1, 2), (out.shape[1] - 1, out.shape[2] - 1)):
-        near = padded[:, i * stride : i * stride + 3, j * stride : j * stride + 3]
-        torch.testing.assert_close(out[:, i, j], torch.einsum("rhwf,gfhw->rg", near, conv.weight))
 
 
 @pytest.mark.parametrize("patch", [1, 2])
