@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from taggernet import run_evaluation
 from taggernet.config.run import DataConfig
 from taggernet.data import Scenes
 from taggernet.evaluation import evaluate_weights
+from taggernet.fileio import read_json
 from taggernet.run_evaluation import _data, _Subject, _subject
 from taggernet.tagger import Tagger
 from taggernet.training.datasets import load_split
@@ -38,6 +40,7 @@ def test_the_validation_split_gives_what_training_recorded(run: Run) -> None:
     found = taggernet.evaluate(folder(run), split="valid", device="cpu")
     assert (found["groups"], found["iterations"], found["objects"]) == (3, 2, 2)
     assert found["seeds"] == ["seed-0", "seed-1"]
+    assert json.loads(json.dumps(found["config"])) == read_json(folder(run) / "config.json")
     last = records(folder(run))[-1]["valid"]
     assert set(found["figures"]) == set(last)
     for name, values in found["figures"].items():

@@ -69,7 +69,7 @@ class Evaluate:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     json: Path | None = None
-    """Also write the metrics to this JSON file."""
+    """Also write the metrics and the run's configuration to this JSON file."""
     overwrite: bool = False
     """Replace the JSON file if it exists."""
 

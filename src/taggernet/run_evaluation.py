@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from taggernet.config.run import DataConfig
+from taggernet.config.run import DataConfig, to_json
 from taggernet.config.validate import MAX_GROUPS, MAX_ITERATIONS, MAX_STARTS, check_choice, check_count
 from taggernet.evaluation import evaluate_weights, stack_weights
 from taggernet.model_io import read_card
@@ -36,6 +36,8 @@ class _Subject:
     groups: int | None = None
     iterations: int | None = None
     starts: int = 1
+    config: dict[str, Any] = field(default_factory=dict)
+    """How they were trained, as far as it is known."""
 
 
 def evaluate(
@@ -88,7 +90,8 @@ def evaluate(
     return {
         "run": str(run), "recipe": subject.recipe, "data": described.name, "split": split, "groups": k,
         "iterations": t, "starts": starts or subject.starts, "objects": described.objects if fixed else None,
-        "seeds": [p.name for p in subject.models], "environment": environment(), "figures": metrics,
+        "seeds": [p.name for p in subject.models], "config": subject.config, "environment": environment(),
+        "figures": metrics,
     }  # fmt: skip
 
 
@@ -107,14 +110,14 @@ def _subject(name: str | os.PathLike[str]) -> _Subject:
         return _of_run(run, [model])
     card = read_card(model)
     recipe = str(card.get("recipe") or card.get("name") or model.name)
-    return _Subject(recipe, [model], data_of(model))
+    return _Subject(recipe, [model], data_of(model), config=card.get("configuration", {}))
 
 
 def _of_run(folder: Path, models: list[Path]) -> _Subject:
     config = read_config(folder)
     return _Subject(
         config.recipe, models, config.data, config.evaluation_batch, config.runtime.kernels, config.test_groups,
-        config.test_iterations, config.test_starts,
+        config.test_iterations, config.test_starts, to_json(config),
     )  # fmt: skip
 
 
