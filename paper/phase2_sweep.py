@@ -22,6 +22,7 @@ from taggernet.config.run import Config
 from taggernet.evaluation import evaluate_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
+from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.assembly import objective_for
@@ -33,7 +34,7 @@ from taggernet.training.sources import Part
 from taggernet.training.step import Update
 from taggernet.training.update_loop import UpdateLoop
 
-FREE = ("lr", "class_cost", "class_dropout", "old_rate", "old_wait")
+FREE = ("lr", "class_cost", "class_dropout", "noise", "old_rate", "old_wait")
 """What a setting may change; old_rate is the learning rate of the first phase's layers, relative to the fresh ones, and
 old_wait the number of updates for which they stay as they are."""
 EVALUATIONS, EARLY_SCENES, GROUPED_SCENES = 4, 2_000, 1_000
@@ -92,6 +93,10 @@ class _Sweep(UpdateLoop):
             values = [setting.get(field, default) * times for setting in settings.values() for _ in config.seed_list]
             return torch.tensor(values, device=device)
 
+        self.model.use_kernels(config.runtime.kernels)
+        noise = of_each("noise", config.model.noise)
+        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
+        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
         objective = objective_for(config, self.model)
         objective.class_cost = of_each("class_cost", config.class_cost)
         dropout = of_each("class_dropout", config.class_dropout)

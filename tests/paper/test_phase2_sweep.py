@@ -36,7 +36,7 @@ def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
     config = tiny(NAME, 4)
     settings = {
         "as it is": {}, "others": {"lr": 3e-3, "class_cost": 1.0}, "old": {"old_rate": 4.0}, "later": {"old_wait": 2},
-        "dropout": {"class_dropout": 0.5},
+        "dropout": {"class_dropout": 0.5}, "little noise": {"noise": 0.05},
     }  # fmt: skip
     record = phase2_sweep(config, first.weights, settings)
     found = record["curve"][-1]
@@ -47,6 +47,7 @@ def test_each_setting_is_a_run_of_its_own(first: Run) -> None:
         replace(config, optimiser=lower),
         replace(config, optimiser=replace(config.optimiser, lower_wait=2)),
         replace(config, class_dropout=0.5),
+        replace(config, model=replace(config.model, noise=0.05)),
     ]
     for setting, other in enumerate(alone):
         metrics = train(other, start=first.weights).metrics
@@ -98,7 +99,7 @@ def test_the_command_ranks_settings(
     ("settings", "message"),
     [
         ({}, "there are no settings"),
-        ({"a": {"noise": 1}}, "give an object with some of lr, class_cost, class_dropout, old_rate, old_wait"),
+        ({"a": {"batch": 1}}, "give an object with some of lr, class_cost, class_dropout, noise, old_rate, old_wait"),
         ({"a": {"class_dropout": 1}}, "class_dropout=1: give less than 1"),
         ({"a": 3}, "give an object"),
         ({"a": {"lr": "fast"}}, "lr='fast': give a number"),
