@@ -98,8 +98,8 @@ class Phase2Sweep:
     """Train several settings of Tagger's second phase at once, like seeds, and rank them by their validation error.
 
     The settings are a JSON file, {"faster": {"lr": 2e-3}, "old layers faster": {"old_rate": 10}}: a name for each and
-    what it changes (lr, class_cost, class_dropout, noise, old_rate: the rate of the first phase's layers relative to the fresh
-    ones', old_wait: updates for which they stay as they are).
+    what it changes (lr, class_cost, class_dropout, noise, old_rate: the rate of the first phase's layers relative to
+    the fresh ones', old_wait: updates for which they stay as they are).
     """
 
     name: Annotated[str, tyro.conf.Positional]

@@ -26,7 +26,8 @@ def test_recipe_follows_its_golden_curve(name: str, tmp_path: Path) -> None:
     found = curve(name, tmp_path)
     assert set(found) == set(golden)
     config = shrunk(name)
-    early = 0 if config.model.mapping == "conv" or config.model.start != "random" else EARLY
+    convolutions = config.model.mapping == "conv" or config.model.class_conv_channels
+    early = 0 if convolutions or config.model.start != "random" else EARLY
     for key, values in golden.items():
         assert len(values) == STEPS
         assert found[key][:early] == pytest.approx(values[:early], rel=CLOSE, abs=CLOSE), key
