@@ -22,7 +22,6 @@ from taggernet.config.run import Config
 from taggernet.evaluation import evaluate_weights
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
-from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.assembly import objective_for
@@ -94,9 +93,7 @@ class _Sweep(UpdateLoop):
             return torch.tensor(values, device=device)
 
         self.model.use_kernels(config.runtime.kernels)
-        noise = of_each("noise", config.model.noise)
-        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
-        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
+        self.model.use_noise(of_each("noise", config.model.noise))
         objective = objective_for(config, self.model)
         objective.class_cost = of_each("class_cost", config.class_cost)
         dropout = of_each("class_dropout", config.class_dropout)

@@ -212,6 +212,11 @@ class TaggerLoop(nn.Module):
         """Use the fused kernels of this package where they apply (auto, the default), or the plain equations (off)."""
         use_kernels(self, kernels)
 
+    def use_noise(self, noise: Float[Tensor, "S"]) -> None:
+        """Let every seed have a noise of its own, in what it sees and in what it assumes; of binary and real inputs."""
+        self.corruption = corruption_for(self.config, noise.reshape(-1, 1, 1))
+        self.likelihood = likelihood_for(self.config, noise.reshape(-1, 1, 1, 1))
+
     def share_statistics(self) -> None:
         """Let BatchNorm use the global batch of all processes."""
         for norm in batch_norms(self):

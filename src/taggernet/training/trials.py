@@ -24,7 +24,6 @@ from taggernet.data.lazy import LazyRows
 from taggernet.grouping_report import grouping_report
 from taggernet.rng import Key
 from taggernet.tagger import Tagger
-from taggernet.tagger_parts import corruption_for, likelihood_for
 from taggernet.training import datasets
 from taggernet.training.adam import TrainState, by_seed
 from taggernet.training.interruptions import interruptions
@@ -124,8 +123,7 @@ class Stack(UpdateLoop):
         self.model = Tagger(config.model).to(device)
         self.model.use_kernels(config.runtime.kernels)
         noise = column([one.model.noise for one in settings])
-        self.model.corruption = corruption_for(config.model, noise.reshape(-1, 1, 1))
-        self.model.likelihood = likelihood_for(config.model, noise.reshape(-1, 1, 1, 1))
+        self.model.use_noise(noise)
         weights = initial_weights(config.model, seeds, device, datasets.scenes_to_start_from(config, train))
         weights["w"] = by_seed(column([math.sinh(math.log(one.model.v_start)) for one in settings]), weights["w"])
         adam = replace(config.optimiser, updates=updates, warmup=updates // 40)
