@@ -85,6 +85,7 @@ def shrunk(name: str, updates: int = STEPS) -> Config:
             full.model,
             widths=widths,
             class_widths=class_widths,
+            class_conv_channels=tuple(c // 8 for c in full.model.class_conv_channels),
             norm_eps=SOFT_NORM,
             **({"shape": (size, size), "conv_channels": (4, 6), "v_start": 1.0} if conv else {}),
         ),

@@ -15,9 +15,10 @@ from toys import GOLDEN, STEPS, curve, records, shrunk
 from taggernet.recipes import RECIPES
 from taggernet.tagger import Tagger
 
-EARLY, CLOSE, ROUGH = 8, 2e-5, 2e-2
-"""Sums are rounded otherwise on another CPU, and every update makes more of it: so many of them are compared closely.
-Convolutions and scenes that k-means starts from are rough from the first on."""
+EARLY, EARLY_OF_MASKS, CLOSE, ROUGH = 8, 5, 2e-5, 2e-2
+"""Sums are rounded otherwise on another CPU, and every update makes more of it: so many of them are compared closely,
+fewer where a class head sees masks through convolutions. A mapping of convolutions and scenes that k-means starts from
+are rough from the first on."""
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -26,8 +27,9 @@ def test_recipe_follows_its_golden_curve(name: str, tmp_path: Path) -> None:
     found = curve(name, tmp_path)
     assert set(found) == set(golden)
     config = shrunk(name)
-    convolutions = config.model.mapping == "conv" or config.model.class_conv_channels
-    early = 0 if convolutions or config.model.start != "random" else EARLY
+    early = EARLY_OF_MASKS if config.model.class_conv_channels else EARLY
+    if config.model.mapping == "conv" or config.model.start != "random":
+        early = 0
     for key, values in golden.items():
         assert len(values) == STEPS
         assert found[key][:early] == pytest.approx(values[:early], rel=CLOSE, abs=CLOSE), key
